@@ -85,7 +85,7 @@ void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
     if (!apart_ || &this->policy(group, nodes_[static_cast<Slot>(slot)].space) == had)
       holds_.word(static_cast<Slot>(slot), group) = {};
   groups_[group].group.eviction = policy;
-  look_for_prints(group);
+  look_at_policies(group);
   rank_all(group);
 }
 
@@ -94,7 +94,7 @@ void Groups::use_policy(std::size_t group, TenantId tenant, EvictionStrategy* po
     if (spaces_.tenant(nodes_[static_cast<Slot>(slot)].space) == tenant)
       holds_.word(static_cast<Slot>(slot), group) = {};
   groups_[group].policies[static_cast<std::size_t>(tenant)] = policy;
-  look_for_prints(group);
+  look_at_policies(group);
   rank_all(group);
 }
 
@@ -103,9 +103,13 @@ EvictionStrategy& Groups::policy_of(std::size_t group, TenantId tenant, Eviction
   return own ? *own : common;
 }
 
-void Groups::look_for_prints(std::size_t group) {
+void Groups::look_at_policies(std::size_t group) {
   Prints& reads = groups_[group].reads_prints = Prints::none;
-  each_policy(group, [&](const EvictionStrategy& policy) { reads = std::max(reads, policy.reads_prints()); });
+  bool& drifts = groups_[group].own_drifts = false;
+  each_policy(group, [&](const EvictionStrategy& policy) {
+    reads = std::max(reads, policy.reads_prints());
+    drifts |= &policy != groups_[group].group.eviction && policy.volatility() == Volatility::epoch;
+  });
 }
 
 /// Gives each entry the rank that the policy has for it now.
@@ -167,9 +171,7 @@ void Groups::rank_all_apart(std::size_t group, const PolicyClock& clock) {
 
 void Groups::rank_drifted(std::size_t group) {
   const GroupState& state = groups_[group];
-  bool drifts = false;
-  each_policy(group, [&](const EvictionStrategy& policy) { drifts |= policy.volatility() == Volatility::epoch; });
-  if (!drifts) return;
+  if (!state.own_drifts && state.group.eviction->volatility() == Volatility::none) return;
   const Sizes& sizes = spaces_.sizes(group);
   const std::uint64_t pool =
       state.group.capacity != kUnlimited ? state.group.capacity : sizes.evictable + sizes.protected_;
@@ -227,13 +229,12 @@ bool Groups::reserve(TenantId tenant) {
   return true;
 }
 
-void Groups::move(Slot slot, TenantId to) {
+void Groups::leave(Slot slot, TenantId to) {
+  const TenantId from = spaces_.tenant(nodes_[slot].space);
   for (std::size_t g = 0; g < size_; ++g) {
-    if (holds_(slot, g).place == QueuePlaces::kNone) continue;
-    TenantQueues& queues = groups_[g].of_tenants;
-    const QueuedNode entry = queues.entry(slot);
-    queues.erase(spaces_.tenant(nodes_[slot].space), slot);
-    queues.put(to, entry);
+    EvictionStrategy& common = *groups_[g].group.eviction;
+    if (holds_(slot, g).place != QueuePlaces::kNone) groups_[g].of_tenants.erase(from, slot);
+    if (&policy_of(g, from, common) != &policy_of(g, to, common)) holds_.word(slot, g) = {};
   }
 }
 

@@ -21,7 +21,8 @@ struct GroupState {
   Column<EvictionStrategy*> policies{};  ///< by tenant; null: the group's
   std::uint64_t allocated = 0;           ///< units inserted so far
   std::uint64_t ranked_at = 0;           ///< value of `allocated` when all nodes were last ranked (Volatility::epoch)
-  Prints reads_prints = Prints::none;    ///< prints that its policy reads
+  Prints reads_prints = Prints::none;    ///< prints that one of its policies reads
+  bool own_drifts = false;               ///< the ranks of a tenant's own policy drift
 
   bool whole_path() const { return group.reach == kWholePath; }
   /// Returns the depth from which a lock of `length` units holds pages: the beginning of a page, so that it holds at
@@ -112,8 +113,9 @@ class Groups {
   /// Makes room for a tenant, and keeps tenants apart from now on. Returns false, and changes nothing, if the system
   /// has no memory.
   bool reserve(TenantId tenant);
-  /// Moves a node to the queues of the tenant that its namespace is about to get. REQUIRES: reserve.
-  void move(Slot slot, TenantId to);
+  /// Takes a node out of its queues before its namespace gets another tenant; requeue() then puts it into those of that
+  /// tenant. The node's words become zero where the two have different policies. REQUIRES: reserve.
+  void leave(Slot slot, TenantId to);
 
  private:
   const NodeTable& nodes_;
@@ -121,7 +123,7 @@ class Groups {
   const Spaces& spaces_;
   const NodeEvents& events_;
   EvictionStrategy& policy_of(std::size_t group, TenantId tenant, EvictionStrategy& common) const;
-  void look_for_prints(std::size_t group);
+  void look_at_policies(std::size_t group);
   void rank(EvictionStrategy& policy, std::size_t group, const PolicyClock& clock, std::span<QueuedNode> entries);
   void rank_all_apart(std::size_t group, const PolicyClock& clock);
 

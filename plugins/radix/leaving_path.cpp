@@ -17,7 +17,7 @@ void LeavingPath::begin() {
 }
 
 /// Returns the depth down to which the path to `slot` was read before. During an eviction nodes leave and none is
-/// added, so a slot still means the same node.
+/// added without a begin(), so a slot still means the same node.
 Units LeavingPath::shared_with_last(Slot slot) {
   std::size_t keep = read_.size();
   for (Slot at = slot; nodes_[at].parent; at = nodes_[at].parent) {

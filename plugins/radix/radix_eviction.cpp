@@ -74,9 +74,11 @@ void RadixIndex::make_tombstone(Slot slot, std::size_t group, Cause cause) {
 /// Moves the node's pages of a group to the result.
 void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   Eviction eviction{cause, {}};
-  if (groups_[group].reads_prints == Prints::all) eviction.prefix_prints = prints_.of(slot);
   Node& node = nodes_[slot];
-  groups_.policy(group, node.space).evicted(groups_.facts(slot, group), eviction);
+  EvictionStrategy& policy = groups_.policy(group, node.space);
+  if (groups_[group].reads_prints == Prints::all && policy.reads_prints() == Prints::all)
+    eviction.prefix_prints = prints_.of(slot);
+  policy.evicted(groups_.facts(slot, group), eviction);
   Page* pages = runs_.pages(node);
   const std::size_t count = node.length / page_, width = groups_.size();
   if (groups_.one_whole_path()) results_[group].append(pages, count);  // the node is removed as well

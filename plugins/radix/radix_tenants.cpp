@@ -25,9 +25,9 @@ bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
   if (!spaces_.reserve(space) || !keep_apart(tenant)) return false;
   const Slot root = spaces_.root(space);
   for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root))
-    groups_.move(slot, tenant);
+    groups_.leave(slot, tenant);
   spaces_.assign(space, tenant);
-  for (std::size_t g = 0; root && g < groups_.size(); ++g) groups_.rank_all(g);  // the tenants may have other policies
+  for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root)) groups_.requeue(slot);
   return true;
 }
 
@@ -46,6 +46,7 @@ GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pag
     if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
       if (!make_room(1)) break;
       split(victim, static_cast<Units>(left + more - most) * page_);
+      leaving_.begin();  // the upper half may have the slot of a node that left
     }
     left += nodes_[victim].length / page_;
     evict_next(victim, group, cause, visitor);

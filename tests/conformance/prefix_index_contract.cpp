@@ -84,6 +84,7 @@ RUNS_CASE("every index agrees with the models, or keeps nothing and returns all 
       WorldConfig config;
       config.index = name, config.page_size = page_size, config.overlap = overlap, config.namespaces = 3;
       config.walk_every = 100;
+      config.tenants = overlap;
       const Program program = random_program(++seed, config, 3'000);
       if (const auto failure = run_program(program)) FAIL(report(program, *failure));
     }

@@ -31,6 +31,15 @@ namespace canopy::test {
 ///   tree                           -> 0..2:full 2..4:full 4..8                        # groups, where not all
 ///   state                          -> window.evictable 2, window.protected 2, window.free 12, window.waiting 1
 ///
+/// Namespaces belong to tenants, and each tenant may have its own policy. A kept lock protects nothing; its units are
+/// counted:
+///
+///   assign in=1 of=2                                  # namespace 1 to tenant 2
+///   evict  of=2 most=3 3           -> 3 pages, nodes 2 # of tenant 2, at most 3 pages: a longer node is cut
+///   policy of=2 to=fifo                               # without `to`: the policy of the group
+///   keep   a                       -> 4               # units that were not kept before
+///   unkeep a                       -> 4
+///
 /// `requests` instead of `engine` is an Engine with requests: request_world.h. With `words=pages` each word stands for
 /// a page of words, and depths, lengths and reaches are in pages. A second line `engine` or `requests` begins another
 /// world.

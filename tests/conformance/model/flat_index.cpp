@@ -113,6 +113,18 @@ void FlatIndex::relax(Hold& hold, std::size_t group, std::size_t from) {
   hold.from[group] = from;
 }
 
+std::size_t FlatIndex::keep(const Hold& hold) {
+  std::size_t added = 0;
+  for (const PrefixName name : hold.chain) added += ++entries_.at(name).kept == 1;
+  return added;
+}
+
+std::size_t FlatIndex::unkeep(const Hold& hold) {
+  std::size_t removed = 0;
+  for (const PrefixName name : hold.chain) removed += --entries_.at(name).kept == 0;
+  return removed;
+}
+
 void FlatIndex::relocate(PrefixName name, std::size_t group, Page to) {
   Page& page = entries_.at(name).pages[group];
   names_[group].erase(page);
@@ -155,7 +167,22 @@ void FlatIndex::check_removed() {
       disagree("page {} of group {} stayed, but no match can end there", *unusable_[g].begin(), g);
 }
 
-void FlatIndex::clear() { *this = FlatIndex(page_size_, std::move(reaches_)); }
+void FlatIndex::clear() {
+  FlatIndex empty(page_size_, std::move(reaches_));
+  empty.tenants_ = std::move(tenants_);
+  *this = std::move(empty);
+}
+
+void FlatIndex::assign(NamespaceId space, TenantId tenant) {
+  const auto i = static_cast<std::size_t>(space);
+  if (i >= tenants_.size()) tenants_.resize(i + 1);
+  tenants_[i] = tenant;
+}
+
+TenantId FlatIndex::tenant_of(NamespaceId space) const {
+  const auto i = static_cast<std::size_t>(space);
+  return i < tenants_.size() ? tenants_[i] : TenantId::unnamed;
+}
 
 const FlatIndex::Entry* FlatIndex::find(PrefixName name) const {
   const auto found = entries_.find(name);
@@ -190,6 +217,16 @@ std::vector<Page> FlatIndex::all_pages(std::size_t group) const {
 Sizes FlatIndex::sizes(std::size_t group, NamespaceId space) const {
   const auto i = static_cast<std::size_t>(space);
   return i < by_space_[group].size() ? by_space_[group][i] : Sizes{};
+}
+
+Sizes FlatIndex::sizes(std::size_t group, TenantId tenant) const {
+  Sizes sum;
+  for (std::uint32_t i = 0; i < by_space_[group].size(); ++i) {
+    if (tenant_of(static_cast<NamespaceId>(i)) != tenant) continue;
+    sum.evictable += by_space_[group][i].evictable;
+    sum.protected_ += by_space_[group][i].protected_;
+  }
+  return sum;
 }
 
 void FlatIndex::count(const Entry& entry, std::size_t group, bool add) {

@@ -15,7 +15,8 @@ namespace canopy::test {
 /// number there and the number of locks that need it. It has no nodes, so it shares no fault with a tree. A boundary
 /// can be reused if every group has the pages of the last `reach` units before it. A lock needs those pages, and no
 /// eviction may take one. A page that no other page follows and no lock's key goes through is a dead leaf as soon as
-/// another group has none there: it is removed together with that group's page. Lengths and counts are in pages.
+/// another group has none there: it is removed together with that group's page. Each namespace belongs to a tenant. A
+/// page can be kept as well, any number of times, which protects nothing. Lengths and counts are in pages.
 class FlatIndex {
  public:
   template <class T>
@@ -25,6 +26,7 @@ class FlatIndex {
     PerGroup<Page> pages{};           ///< 0: the group has no page here
     PerGroup<std::uint32_t> locks{};  ///< locks that need the group's page
     std::uint32_t paths = 0;          ///< locks whose key goes through here
+    std::uint32_t kept = 0;           ///< times that it is kept
     std::uint32_t after = 0;          ///< entries that follow this one
     std::uint32_t word = 0;           ///< first word of the page
     PrefixName before = 0;            ///< name of the previous page; 0: none
@@ -63,6 +65,10 @@ class FlatIndex {
   /// Limits the lock to the group's pages from `from` on. If it would need no page of any group, it keeps its last one
   /// in this group. No effect on a whole-path group.
   void relax(Hold& hold, std::size_t group, std::size_t from);
+  /// Keeps the whole chain of a lock once more. Returns its pages that were not kept before.
+  std::size_t keep(const Hold& hold);
+  /// Undoes keep(). Returns the pages that are no longer kept.
+  std::size_t unkeep(const Hold& hold);
   void relocate(PrefixName name, std::size_t group, Page to);
   /// Records that the group's page is evicted. Throws a Mismatch if a lock needs it or it is not present.
   void remove(std::size_t group, Page page);
@@ -71,7 +77,10 @@ class FlatIndex {
   void check_removed();
   /// Returns the number of dead leaves removed with others so far.
   std::uint64_t removed_unusable() const { return removed_unusable_; }
+  /// Forgets all pages and locks, but not the tenants of the namespaces.
   void clear();
+  void assign(NamespaceId space, TenantId tenant);
+  TenantId tenant_of(NamespaceId space) const;
 
   const Entry* find(PrefixName name) const;
   /// Returns the position of a group's page. Throws a Mismatch if it is not present.
@@ -83,6 +92,7 @@ class FlatIndex {
 
   Sizes sizes(std::size_t group) const { return total_[group]; }
   Sizes sizes(std::size_t group, NamespaceId space) const;
+  Sizes sizes(std::size_t group, TenantId tenant) const;
 
  private:
   bool whole_path(std::size_t group) const { return reaches_[group] == kWholePath; }
@@ -97,6 +107,7 @@ class FlatIndex {
 
   Units page_size_;
   std::vector<Units> reaches_;
+  std::vector<TenantId> tenants_;  ///< by namespace; the namespaces after the last one are the unnamed tenant's
   std::unordered_map<PrefixName, Entry> entries_;
   PerGroup<std::unordered_map<Page, PrefixName>> names_;
   PerGroup<std::vector<Sizes>> by_space_;

@@ -9,12 +9,13 @@ namespace canopy::test {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kVerbs{"match", "insert", "release", "evict", "flush",  "clear",
-                                                  "peek",  "own",    "drop",    "remap", "policy", "state",
-                                                  "tree",  "relax",  "find",    "hold"};
+constexpr std::array<std::string_view, 19> kVerbs{"match", "insert", "release", "evict",  "flush", "clear", "peek",
+                                                  "own",   "drop",   "remap",   "policy", "state", "tree",  "relax",
+                                                  "find",  "hold",   "assign",  "keep",   "unkeep"};
 
 bool takes_name(Verb verb) {
-  return verb == Verb::release || verb == Verb::drop || verb == Verb::relax || verb == Verb::hold;
+  return verb == Verb::release || verb == Verb::drop || verb == Verb::relax || verb == Verb::hold ||
+         verb == Verb::keep || verb == Verb::unkeep;
 }
 bool takes_count(Verb verb) {
   return verb == Verb::evict || verb == Verb::relax || verb == Verb::own || verb == Verb::remap;
@@ -52,6 +53,9 @@ std::string text_of(const Operation& operation) {
   if (operation.priority != 0) text += fmt::format(" priority={}", operation.priority);
   if (operation.chunked) text += " chunked";
   if (operation.finished) text += " finished";
+  if (operation.of) text += fmt::format(" of={}", static_cast<std::uint32_t>(*operation.of));
+  if (operation.most) text += fmt::format(" most={}", *operation.most);
+  if (!operation.policy.empty()) text += " to=" + operation.policy;
   for (const auto& [group, from] : operation.from) text += fmt::format(" {}.from={}", group, from);
   if (!operation.group.empty()) text += " " + operation.group;
   if (takes_count(operation.verb)) text += fmt::format(" {}", operation.count);
@@ -88,6 +92,9 @@ Operation operation_from(std::string_view line) {
     else if (key == "below") operation.name = value;
     else if (key == "in") operation.space = static_cast<NamespaceId>(number<std::uint32_t>(value));
     else if (key == "priority") operation.priority = number<std::int32_t>(value);
+    else if (key == "of") operation.of = static_cast<TenantId>(number<std::uint32_t>(value));
+    else if (key == "most") operation.most = number<std::uint32_t>(value);
+    else if (key == "to" && operation.verb == Verb::policy) operation.policy = value;
     else if (what == "from" && operation.verb == Verb::insert)
       operation.from[std::string(group)] = number<std::uint32_t>(value);
     else if (!key.empty()) disagree("'{}' is not a setting of an operation", key);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,19 +18,22 @@ enum class Verb : std::uint8_t {
   match,    ///< `as` stores the lock
   insert,   ///< `below` continues from a lock, which it replaces; `as` stores the new lock
   release,  ///< `name`; `finished` is passed to the policies
-  evict,    ///< `count` pages of `group`
+  evict,    ///< `count` pages of `group`; `of`: only of this tenant, and at most `most`
   flush,    ///< `space`
   clear,
   peek,
   own,     ///< a request owns `count` pages of `group` that it has not inserted; `as` stores them
   drop,    ///< `name` returns its pages
   remap,   ///< relocates `count` unlocked pages of `group`
-  policy,  ///< replaces the policy of `group` by a new instance of the same policy
+  policy,  ///< replaces the policy of `group` by a new instance of the same policy; `of`: of this tenant, by `policy`
   state,   ///< checks everything: sizes, nodes, the queue of evictable nodes
   tree,    ///< the shape
   relax,   ///< limits the lock `name` to `group` from depth `count` on; no effect on a whole path
   find,    ///< `as` stores the result
   hold,    ///< locks the result `name`; `as` stores the lock
+  assign,  ///< `space` to the tenant `of`
+  keep,    ///< keeps the path of the lock `name` once more
+  unkeep,  ///< undoes a keep of the lock `name`
 };
 
 struct Operation {
@@ -41,6 +45,9 @@ struct Operation {
   bool chunked = false, finished = false;
   std::string group;                            ///< empty: the first group
   std::map<std::string, std::uint32_t> from{};  ///< depth from which pages of a group are brought; others: all
+  std::optional<TenantId> of{};
+  std::optional<std::uint32_t> most{};  ///< none: any number
+  std::string policy{};                 ///< empty: the group's
   std::vector<std::uint32_t> words{};
 };
 
@@ -58,7 +65,10 @@ struct WorldConfig {
   Units page_size = 4, overlap = 0;
   std::uint32_t capacity = 64;  ///< pages
   std::uint32_t namespaces = 1;
-  std::vector<GroupSettings> groups;      ///< empty: one group with the whole path
+  std::vector<GroupSettings> groups;  ///< empty: one group with the whole path
+  /// Tenants among which a random program assigns its namespaces; 0: it assigns none.
+  std::uint32_t tenants = 0;
+  std::vector<std::string> tenant_policies{"fifo", "lfu", "lru"};  ///< policies that it gives to tenants
   bool requests = false;                  ///< true: an Engine and requests; false: an index and locks
   bool words_are_pages = false;           ///< true: each word of a key is one page, and depths are printed in pages
   bool insert_at_finish = true;           ///< setting of an Engine

@@ -24,6 +24,10 @@ constexpr std::array kWeights{
 };
 /// Weights in worlds with named groups.
 constexpr std::array kGroupWeights{Weight{Verb::relax, 20'000, true}, Weight{Verb::evict, 15'000, true}};
+/// Weights in worlds with tenants.
+constexpr std::array kTenantWeights{Weight{Verb::assign, 400, false}, Weight{Verb::evict, 5'000, true},
+                                    Weight{Verb::policy, 300, true}, Weight{Verb::keep, 6'000, true},
+                                    Weight{Verb::unkeep, 4'000, true}};
 /// Pools of a page or two have few special cases, which a program soon reaches, so every second world is large.
 constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4'096, 4'096};
 /// Tombstones must be refilled while their prefix is in the tree, so worlds of several groups are smaller.
@@ -39,6 +43,10 @@ class Draw {
     for (const Weight& kind : kWeights) add(kind);
     if (!config.groups.empty())
       for (const Weight& kind : kGroupWeights) add(kind);
+    if (config.tenants > 0) {
+      config_.namespaces = std::max(config_.namespaces, 1 + prng_.below(8));
+      for (const Weight& kind : kTenantWeights) add(kind);
+    }
     keeps_ = !prng_.one_in(4), continues_ = !prng_.one_in(4), chunks_ = prng_.one_in(2), urgent_ = prng_.one_in(2);
     alphabet_ = prng_.one_in(8) ? ~std::uint32_t{0} : 4;
     // With long keys in every world, each tree would have only a few nodes.
@@ -67,6 +75,8 @@ class Draw {
         break;
       case Verb::evict:
         made.count = prng_.one_in(200) ? prng_.below(config_.capacity + 2) : prng_.below(6);
+        if (!of_tenant(made)) break;
+        if (!prng_.one_in(4)) made.most = prng_.one_in(4) ? prng_.below(8) : made.count;
         break;
       case Verb::flush:
         made.space = space();
@@ -81,8 +91,19 @@ class Draw {
       case Verb::remap:
         made.count = prng_.below(8);
         break;
-      case Verb::clear:
       case Verb::policy:
+        if (of_tenant(made) && !prng_.one_in(3))
+          made.policy =
+              config_.tenant_policies[prng_.below(static_cast<std::uint32_t>(config_.tenant_policies.size()))];
+        break;
+      case Verb::assign:
+        made.space = static_cast<NamespaceId>(prng_.below(config_.namespaces + 1)), made.of = tenant();
+        break;
+      case Verb::keep:
+      case Verb::unkeep:
+        made.name = lock_name();
+        break;
+      case Verb::clear:
       case Verb::state:
       case Verb::tree:
         break;
@@ -129,6 +150,13 @@ class Draw {
   }
 
   NamespaceId space() { return static_cast<NamespaceId>(prng_.below(config_.namespaces)); }
+  TenantId tenant() { return static_cast<TenantId>(prng_.below(config_.tenants + 1)); }
+  /// Restricts half of the operations to a tenant. Returns true for these.
+  bool of_tenant(Operation& made) {
+    if (config_.tenants == 0 || prng_.one_in(2)) return false;
+    made.of = tenant();
+    return true;
+  }
   std::string lock_name() { return "l" + std::to_string(prng_.below(kLocks)); }
   std::string owner_name() { return "o" + std::to_string(prng_.below(kOwners)); }
   std::string found_name() { return "f" + std::to_string(prng_.below(kFound)); }

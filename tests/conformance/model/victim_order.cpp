@@ -20,6 +20,12 @@ LeavesBefore order_of(std::string_view policy) {
   return [](const H&, const H&) { return false; };
 }
 
+bool has_known_order(std::string_view policy) {
+  const LeavesBefore before = order_of(policy);
+  const PageHistory old{1, 1, 0, 0, 0}, young{2, 2, 2, 0, 1};
+  return before(old, young) || before(young, old);
+}
+
 void VictimOrder::used(ChainView path, bool is_hit) {
   ++now_;
   for (const PrefixName name : path) {
@@ -30,7 +36,7 @@ void VictimOrder::used(ChainView path, bool is_hit) {
   if (!path.empty()) mark(path.back());
 }
 
-void VictimOrder::inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts) {
+void VictimOrder::inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts, NamespaceId space) {
   ++now_;
   std::uint32_t before = kNone;
   for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -38,7 +44,7 @@ void VictimOrder::inserted(ChainView chain, std::size_t had, std::int32_t priori
       if (unused_.empty()) unused_.push_back(static_cast<std::uint32_t>(places_.size())), places_.emplace_back();
       const std::uint32_t at = unused_.back();
       unused_.pop_back();
-      places_[at] = {chain[i], before, 0, 0, true, false, {now_, now_, 0, 0, priority}};
+      places_[at] = {chain[i], before, 0, 0, true, false, space, {now_, now_, 0, 0, priority}};
       at_.emplace(chain[i], at);
       if (before != kNone) ++places_[before].after;
     }
@@ -77,16 +83,40 @@ void VictimOrder::clear() {
   marks_ = 0;
 }
 
-std::vector<std::vector<PrefixName>> VictimOrder::next() const {
-  std::vector<const Place*> least;
+void VictimOrder::assign(NamespaceId space, TenantId tenant) {
+  const auto i = static_cast<std::size_t>(space);
+  if (i >= tenants_.size()) tenants_.resize(i + 1);
+  tenants_[i] = tenant;
+}
+
+void VictimOrder::use_policy(TenantId tenant, std::optional<std::string> policy) {
+  if (!policy) {
+    own_.erase(tenant);
+    return;
+  }
+  std::size_t i = 0;
+  while (i < orders_.size() && orders_[i].policy != *policy) ++i;
+  if (i == orders_.size()) orders_.push_back({*policy, order_of(*policy)});
+  own_[tenant] = i;
+}
+
+std::vector<std::vector<PrefixName>> VictimOrder::next(std::optional<TenantId> of) const {
+  std::vector<std::vector<const Place*>> least(orders_.size());
   for (const Place& place : places_) {
     if (!may_leave(place)) continue;
-    if (!least.empty() && before_(least.front()->history, place.history)) continue;
-    if (!least.empty() && before_(place.history, least.front()->history)) least.clear();
-    least.push_back(&place);
+    const TenantId tenant = tenant_of(place.space);
+    if (of && tenant != *of) continue;
+    const auto own = own_.find(tenant);
+    const std::size_t i = own == own_.end() ? 0 : own->second;
+    const LeavesBefore& before = orders_[i].before;
+    auto& first = least[i];
+    if (!first.empty() && before(first.front()->history, place.history)) continue;
+    if (!first.empty() && before(place.history, first.front()->history)) first.clear();
+    first.push_back(&place);
   }
   std::vector<std::vector<PrefixName>> segments;
-  for (const Place* last : least) segments.push_back(segment_of(*last));
+  for (const auto& first : least)
+    for (const Place* last : first) segments.push_back(segment_of(*last));
   return segments;
 }
 

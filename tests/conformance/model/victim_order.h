@@ -3,7 +3,9 @@
 #include "chain.h"
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -24,26 +26,36 @@ using LeavesBefore = std::function<bool(const PageHistory&, const PageHistory&)>
 /// Returns the order of a policy that the models know by name. For another policy no page precedes another, and any
 /// leaf may be the next victim.
 LeavesBefore order_of(std::string_view policy);
+/// Returns true for a policy that the models know by name. It spares nothing, and its ranks do not drift.
+bool has_known_order(std::string_view policy);
 
 /// Predicts the next evicted segment by looking at every page. A segment is what an index must treat as one: the pages
 /// between two marks. Marks are set where a key ended, where keys diverge, and where a match or a lock ends; a mark
-/// stays as long as its page. Independent of FlatIndex on purpose.
+/// stays as long as its page. Pages belong to the tenants of their namespaces, each with its own policy or that of the
+/// group. Independent of FlatIndex on purpose.
 class VictimOrder {
  public:
-  explicit VictimOrder(LeavesBefore before) : before_(std::move(before)) {}
+  explicit VictimOrder(std::string policy) : orders_{{policy, order_of(policy)}} {}
 
   /// Records a use by a match, or by a find if it is no hit.
   void used(ChainView path, bool is_hit);
   /// Records an insert. The first `had` pages were present. `counts`: this is a use of the prefix, not one chunk of a
   /// prefill.
-  void inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts);
+  void inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts, NamespaceId space = {});
   void lock(ChainView chain);
   void unlock(ChainView chain);
   void forget(PrefixName name);
+  /// Forgets all pages, but neither the tenants of the namespaces nor their policies.
   void clear();
+  void assign(NamespaceId space, TenantId tenant);
+  /// Sets the policy of a tenant; nothing: the group's.
+  void use_policy(TenantId tenant, std::optional<std::string> policy);
+  /// Cuts a segment in two after this page.
+  void cut(PrefixName name) { mark(name); }
 
-  /// Returns the segments that may be evicted now and that no other one precedes, each root first.
-  std::vector<std::vector<PrefixName>> next() const;
+  /// Returns the segments, of a tenant or of all, that may be evicted now and that no other one under the same policy
+  /// precedes, each root first.
+  std::vector<std::vector<PrefixName>> next(std::optional<TenantId> of = {}) const;
   /// Returns the last page of every segment that may be evicted now.
   std::vector<PrefixName> leaves() const;
 
@@ -65,6 +77,7 @@ class VictimOrder {
     std::uint32_t after = 0;       ///< number of pages that follow this one
     std::uint32_t locks = 0;
     bool here = false, ends = false;
+    NamespaceId space{};
     PageHistory history;
   };
 
@@ -73,7 +86,18 @@ class VictimOrder {
   bool may_leave(const Place& place) const { return place.here && place.after == 0 && place.locks == 0; }
   std::vector<PrefixName> segment_of(const Place& last) const;
 
-  LeavesBefore before_;
+  TenantId tenant_of(NamespaceId space) const {
+    const auto i = static_cast<std::size_t>(space);
+    return i < tenants_.size() ? tenants_[i] : TenantId::unnamed;
+  }
+
+  struct Order {
+    std::string policy;
+    LeavesBefore before;
+  };
+  std::vector<Order> orders_;            ///< one for each policy in use so far, the group's first
+  std::map<TenantId, std::size_t> own_;  ///< index into orders_ for tenants that have their own policy
+  std::vector<TenantId> tenants_;        ///< by namespace
   Tick now_ = 0;
   std::vector<Place> places_;
   std::vector<std::uint32_t> unused_;

@@ -39,9 +39,15 @@ void check_same_order(const char* what, std::vector<std::pair<Tick, Tick>> model
 
 class WholeCheck {
  public:
-  WholeCheck(const PrefixIndex& index, const std::vector<Part>& parts, const FlatIndex& flat, const VictimOrder* order,
-             const WorldConfig& config)
-      : index_(index), parts_(parts), flat_(flat), order_(order), config_(config), nodes_(walk(index)) {}
+  WholeCheck(const PrefixIndex& index, const TenantIndex* tenants, const std::vector<Part>& parts,
+             const FlatIndex& flat, const VictimOrder* order, const WorldConfig& config)
+      : index_(index),
+        tenants_(tenants),
+        parts_(parts),
+        flat_(flat),
+        order_(order),
+        config_(config),
+        nodes_(walk(index)) {}
 
   void run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -51,6 +57,7 @@ class WholeCheck {
       check_shape(node);
       for (std::size_t g = 0; g < parts_.size(); ++g) check_group(node, g);
       check_names(node);
+      check_kept(node);
     }
     check_counts();
     for (std::size_t g = 0; g < parts_.size(); ++g) check_waiting(g);
@@ -127,6 +134,23 @@ class WholeCheck {
     created_.emplace_back(history.created, node.facts.created);
   }
 
+  void check_kept(const WalkedNode& node) {
+    if (!tenants_) return;
+    const std::size_t pages = node.facts.length / config_.page_size;
+    std::size_t unkept = node.parent == NodeId::none ? 0 : unkept_.at(node.parent);
+    const PrefixName last = last_name_.at(node.facts.id);
+    PrefixName name = last;
+    for (std::size_t i = 0; i < pages; ++i) {
+      const FlatIndex::Entry& entry = *flat_.find(name);
+      if ((entry.kept > 0) != (flat_.find(last)->kept > 0)) disagree("{} is kept in part", title(node));
+      unkept += entry.kept == 0;
+      name = entry.before;
+    }
+    unkept_.emplace(node.facts.id, unkept);
+    if (const Units came = tenants_->unkept(node.facts.id); came != unkept * config_.page_size)
+      disagree("{}: {} units of its path are not kept, not {}", title(node), unkept * config_.page_size, came);
+  }
+
   void check_counts() {
     if (names_.size() != flat_.entries())
       disagree("the index has nodes for {} pages, not {}", names_.size(), flat_.entries());
@@ -144,7 +168,6 @@ class WholeCheck {
   }
 
   void check_waiting(std::size_t g) {
-    EvictionStrategy& policy = *parts_[g].policies[parts_[g].policy];
     Waiters waiters;
     index_.waiting(g, waiters);
     std::unordered_set<NodeId> met;
@@ -160,6 +183,7 @@ class WholeCheck {
       // Each group has its own recency, and visit() reports that of the first one.
       if ((g == 0 && facts.last_access != node.facts.last_access) || facts.hits != node.facts.hits)
         disagree("waiting() and visit() report different facts of {}", title(node));
+      EvictionStrategy& policy = parts_[g].policy_of(flat_.tenant_of(facts.space));
       if (policy.volatility() == Volatility::none && policy.rank(facts) != rank)
         disagree(
             "{} is in the queue with rank {}, but its facts give another rank now: its rank drifts; declare "
@@ -179,6 +203,7 @@ class WholeCheck {
   }
 
   const PrefixIndex& index_;
+  const TenantIndex* tenants_;
   const std::vector<Part>& parts_;
   const FlatIndex& flat_;
   const VictimOrder* order_;
@@ -189,6 +214,7 @@ class WholeCheck {
   std::map<std::pair<NodeId, NamespaceId>, Tick> youngest_child_;
   std::unordered_map<NodeId, std::uint32_t> children_;
   std::unordered_map<NodeId, PrefixName> last_name_;
+  std::unordered_map<NodeId, std::size_t> unkept_;  ///< pages of the path
   std::unordered_set<PrefixName> names_;
   std::array<std::unordered_set<Page>, kMaxGroups> owned_;
   std::array<Sizes, kMaxGroups> walked_{};
@@ -197,9 +223,9 @@ class WholeCheck {
 
 }  // namespace
 
-void check_whole(const PrefixIndex& index, const std::vector<Part>& parts, const FlatIndex& flat,
-                 const VictimOrder* order, const WorldConfig& config) {
-  WholeCheck(index, parts, flat, order, config).run();
+void check_whole(const PrefixIndex& index, const TenantIndex* tenants, const std::vector<Part>& parts,
+                 const FlatIndex& flat, const VictimOrder* order, const WorldConfig& config) {
+  WholeCheck(index, tenants, parts, flat, order, config).run();
 }
 
 }  // namespace canopy::test

@@ -26,10 +26,10 @@ std::vector<Part> parts_of(const WorldConfig& config) {
     part.reach = group.reach;
     if (config.words_are_pages && group.reach != kWholePath) part.reach *= config.page_size;
     part.capacity = group.capacity ? group.capacity : config.capacity;
+    part.policy_name = group.policy.empty() ? config.policy : group.policy;
     part.allocator = make<SlotAllocator>(config.allocator, {});
     part.allocator->offer({0, part.capacity + 1});
-    for (auto& policy : part.policies)
-      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {}, config.policy_options);
+    for (auto& policy : part.policies) policy = make<EvictionStrategy>(part.policy_name, {}, config.policy_options);
   }
   return parts;
 }
@@ -60,6 +60,7 @@ void Coverage::add(const Coverage& other) {
   most_nodes = std::max(most_nodes, other.most_nodes);
   tombstones += other.tombstones, refilled += other.refilled;
   short_matches += other.short_matches, relaxed += other.relaxed, unusable += other.unusable;
+  moved += other.moved, left_of_tenant += other.left_of_tenant, cuts += other.cuts, partly_kept += other.partly_kept;
   sights_held += other.sights_held, sights_gone += other.sights_gone, sights_broken += other.sights_broken;
 }
 
@@ -71,13 +72,13 @@ World::World(const WorldConfig& config)
         {part.name.c_str(), part.reach, std::uint64_t{part.capacity} * config.page_size, part.policies[0].get()});
   const PrefixIndex::Context context{config.page_size, config.overlap, groups};
   index_ = make<PrefixIndex>(config.index, context, config.options);
+  tenants_ = index_->tenants();
   remembers_ = keeps_what_it_is_given(config, context);
   // VictimOrder counts uses as Canopy does.
   const bool counts_as_sglang = config.options.find("sglang") != std::string::npos;
   if (parts_.size() > 1 || parts_[0].reach != kWholePath || counts_as_sglang) return;
   if (remembers_ && !kind_of(config.index, config.options).tree) return;
-  const std::string own = config.groups.empty() ? "" : config.groups[0].policy;
-  order_.emplace(order_of(own.empty() ? config.policy : own));
+  order_.emplace(parts_[0].policy_name);
 }
 
 Outcome World::apply(const Operation& operation) {
@@ -95,7 +96,10 @@ Outcome World::apply(const Operation& operation) {
       outcome = release(operation);
       break;
     case Verb::evict:
-      outcome = evict(*of, operation.count);
+      if (!operation.of) outcome = evict(*of, operation.count);
+      else if (has(*operation.of))
+        outcome = evict(*of, operation.count, operation.of,
+                        operation.most.value_or(std::numeric_limits<std::uint32_t>::max()));
       break;
     case Verb::flush:
       outcome = flush(operation.space);
@@ -125,11 +129,19 @@ Outcome World::apply(const Operation& operation) {
       outcome = remap(*of, operation.count);
       break;
     case Verb::policy:
-      parts_[*of].policy ^= 1;
-      index_->use_policy(*of, parts_[*of].policies[parts_[*of].policy].get());
+      outcome = replace_policy(operation, *of);
       break;
     case Verb::state:
       outcome = state();
+      break;
+    case Verb::assign:
+      outcome = assign(operation.space, operation.of.value_or(TenantId::unnamed));
+      break;
+    case Verb::keep:
+      outcome = keep_path(operation.name);
+      break;
+    case Verb::unkeep:
+      outcome = unkeep_path(operation.name);
       break;
     case Verb::tree: {
       std::vector<std::string> names;
@@ -236,6 +248,7 @@ void World::keep(const std::string& name, Receipt receipt) {
 }
 
 void World::let_go(Receipt& receipt, Ending ending) {
+  while (receipt.kept > 0) undo_keep(receipt);
   RequestFacts facts;
   facts.space = receipt.space;
   facts.matched = receipt.lock.length;
@@ -257,7 +270,9 @@ RequestFacts World::facts_of(const Key& key) {
   std::uint64_t print = first_print(key.space);
   for (std::size_t end = kPrintStride; end <= key.words.size(); end += kPrintStride)
     prints_.push_back(print = next_print(print, key.words.data() + end - kPrintStride));
-  if (parts_[0].policies[0]->reads_prints() != Prints::none) facts.prefix_prints = prints_;
+  bool read = parts_[0].policies[0]->reads_prints() != Prints::none;
+  for (const auto& [tenant, policy] : parts_[0].own) read |= policy.second->reads_prints() != Prints::none;
+  if (read) facts.prefix_prints = prints_;
   return facts;
 }
 
@@ -295,6 +310,8 @@ void World::check_sums() {
     for (std::uint32_t i = 0; i < config_.namespaces; ++i)
       compare("a namespace", index_->sizes(g, static_cast<NamespaceId>(i)),
               flat_.sizes(g, static_cast<NamespaceId>(i)));
+    for (std::uint32_t i = 0; i <= config_.tenants && !had_namespaces_.empty(); ++i)
+      compare("a tenant", tenants_->sizes(g, static_cast<TenantId>(i)), flat_.sizes(g, static_cast<TenantId>(i)));
     const Occupancy occupancy = parts_[g].allocator->occupancy();
     expect_equal("pages of the pool", occupancy.capacity, std::uint64_t{parts_[g].capacity});
     const std::uint64_t resident = (sizes.evictable + sizes.protected_) / config_.page_size;
@@ -313,7 +330,8 @@ void World::check_sums() {
 
 void World::check_whole() {
   ++coverage_.walks;
-  test::check_whole(*index_, parts_, flat_, order_ ? &*order_ : nullptr, config_);
+  test::check_whole(*index_, had_namespaces_.empty() ? nullptr : tenants_, parts_, flat_, order_ ? &*order_ : nullptr,
+                    config_);
 }
 
 }  // namespace canopy::test

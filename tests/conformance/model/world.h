@@ -6,10 +6,13 @@
 #include "victim_order.h"
 
 #include <canopy/prefix_index.h>
+#include <canopy/tenant_index.h>
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace canopy::test {
@@ -20,6 +23,9 @@ struct Coverage {
                 hits = 0, refused_locks = 0, out_of_pages = 0, walks = 0, most_nodes = 0;
   // Windows and states.
   std::uint64_t tombstones = 0, refilled = 0, short_matches = 0, relaxed = 0, unusable = 0;
+  // Tenants: namespaces with pages that were assigned, evictions of one tenant, the nodes that these cut, and keeps of
+  // a path of which some pages, but not all, were kept before.
+  std::uint64_t moved = 0, left_of_tenant = 0, cuts = 0, partly_kept = 0;
   // Found results that were locked later.
   std::uint64_t sights_held = 0, sights_gone = 0, sights_broken = 0;
   void add(const Coverage& other);
@@ -50,6 +56,7 @@ class World {
     FlatIndex::Hold hold;
     Units inserted = 0;         ///< InsertFacts::inserted of the next insert below it
     std::uint64_t request = 0;  ///< 0: no match began it, and policies are not called for its end
+    std::uint32_t kept = 0;     ///< times that it is kept
   };
   using Receipts = std::map<std::string, Receipt>;
   struct Sight {
@@ -67,7 +74,13 @@ class World {
   Outcome insert_nowhere(const Operation& operation, const Lock& stale);
   Outcome release(const Operation& operation);
   class Heard;
-  Outcome evict(std::size_t group, std::size_t count);
+  /// Evicts; from a tenant, at most `most` pages.
+  Outcome evict(std::size_t group, std::size_t count, std::optional<TenantId> of = {},
+                std::size_t most = std::numeric_limits<std::size_t>::max());
+  Outcome assign(NamespaceId space, TenantId tenant);
+  Outcome replace_policy(const Operation& operation, std::size_t group);
+  Outcome keep_path(const std::string& name);
+  Outcome unkeep_path(const std::string& name);
   Outcome flush(NamespaceId space);
   Outcome clear();
   Outcome peek(const Key& key);
@@ -96,12 +109,19 @@ class World {
   void give_back(const GroupPages& pages);
   void keep(const std::string& name, Receipt receipt);
   void let_go(Receipt& receipt, Ending ending);
+  /// Undoes one keep of a lock. Returns the units.
+  std::uint64_t undo_keep(Receipt& receipt);
+  /// Returns true if some namespace was assigned to the tenant.
+  bool has(TenantId tenant) const { return had_namespaces_.contains(tenant); }
   /// Returns the facts of a request that matches `key`, for the policies.
   RequestFacts facts_of(const Key& key);
   /// Compares the result of an eviction with the required order. Returns the number of nodes.
-  std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages);
-  /// Removes the pages that an eviction took out of the index.
-  void take_out(const GroupPages& left);
+  std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages, std::optional<TenantId> of,
+                              std::size_t most);
+  /// Returns the node that waits with the least rank; nothing if a policy may change ranks during an eviction.
+  std::optional<NodeId> first_victim(std::size_t group, std::optional<TenantId> of) const;
+  /// Removes the pages that an eviction of a group took out of the index. Returns the group's pages of dead leaves.
+  std::uint64_t take_out(const GroupPages& left, std::size_t group = 0);
   /// Marks found results that no longer exist. Call it when pages have left the model.
   void lose_sight();
   /// Compares a lock's state with the model, and adds it to the results of a scenario.
@@ -112,6 +132,8 @@ class World {
   WorldConfig config_;
   std::vector<Part> parts_;
   std::shared_ptr<PrefixIndex> index_;
+  TenantIndex* tenants_ = nullptr;  ///< may be null
+  std::set<TenantId> had_namespaces_;
   bool remembers_ = true;  ///< false: an index that stores nothing, and all pages stay the caller's
 
   FlatIndex flat_;

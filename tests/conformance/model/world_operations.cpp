@@ -3,7 +3,6 @@
 #include "world.h"
 
 #include <algorithm>
-#include <set>
 
 namespace canopy::test {
 
@@ -110,6 +109,7 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
     ++coverage_.out_of_pages;
     return {{"refused", 1}};
   }
+  while (below && below->kept > 0) undo_keep(*below);  // the insert replaces the lock
   const Inserted result = index_->insert(below ? below->lock : Lock{}, key, spans_of(*brought),
                                          {operation.priority, operation.chunked, 0, below ? below->inserted : 0});
   // Results of an index are valid until its next call.
@@ -127,7 +127,7 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
   Receipt receipt{result.lock,       LockState::held,    operation.space,
                   flat_.lock(chain), result.lock.length, below ? below->request : 0};
   if (order_ && remembers_) {
-    order_->inserted(chain, added.had, operation.priority, !operation.chunked);
+    order_->inserted(chain, added.had, operation.priority, !operation.chunked, operation.space);
     order_->lock(chain);
   }
   if (below) {
@@ -187,115 +187,6 @@ Outcome World::release(const Operation& operation) {
   return {{"refused", 1}};
 }
 
-/// Compares the evicted nodes that an index reports with the model, which has them until the eviction has ended.
-class World::Heard final : public LeavingVisitor {
- public:
-  Heard(const World& world, std::size_t group) : world_(world), group_(group) {}
-
-  void leaving(const Leaving& node) override {
-    const Chain chain = chain_of({node.facts.space, node.words}, world_.config_.page_size, world_.config_.overlap);
-    const std::size_t units = node.words.size() - world_.config_.overlap;
-    if (chain.size() * world_.config_.page_size != units || units != node.facts.begin + node.facts.length)
-      disagree("an evicted node of {} units from depth {} has {} words on its path", node.facts.length,
-               node.facts.begin, node.words.size());
-    for (std::size_t g = 0; g < world_.parts_.size(); ++g) {
-      if (node.pages[g].size() != chain.size())
-        disagree("{} pages are reported for a path of {}", node.pages[g].size(), chain.size());
-      for (std::size_t i = 0; i < chain.size(); ++i) {
-        const FlatIndex::Entry* entry = world_.flat_.find(chain[i]);
-        const Page page = node.pages[g][i];
-        const bool may_have_left = page == 0 && names_.contains(chain[i]);
-        if (!entry || (entry->pages[g] != page && !may_have_left))
-          disagree("page {} of an evicted path is reported as {}", i, page);
-        if (page != 0) told_[g].insert(page);
-      }
-    }
-    ends_.push_back(node.pages[group_].back());
-    names_.insert(chain.begin(), chain.end());
-  }
-
-  /// Checks that every page that left was reported, and that the last page of each reported node has left.
-  void check(const GroupPages& left) const {
-    for (std::size_t g = 0; world_.remembers_ && g < world_.parts_.size(); ++g)
-      for (const Page page : left[g])
-        if (!told_[g].contains(page)) disagree("page {} left, but its path was not reported", page);
-    for (const Page end : ends_)
-      if (std::find(left[group_].begin(), left[group_].end(), end) == left[group_].end())
-        disagree("page {} was reported as evicted, but stayed", end);
-  }
-
- private:
-  const World& world_;
-  std::size_t group_;
-  FlatIndex::PerGroup<std::set<Page>> told_;
-  std::set<PrefixName> names_;
-  std::vector<Page> ends_;
-};
-
-Outcome World::evict(std::size_t group, std::size_t count) {
-  const std::uint64_t could = index_->sizes(group).evictable / config_.page_size;
-  Heard heard(*this, group);
-  const bool tells = count % 3 == 0;  // without a visitor the same pages must leave
-  const GroupPages left = index_->evict(group, count, Cause::room, tells ? &heard : nullptr);
-  if (tells) heard.check(left);
-  const std::size_t pages = left[group].size();
-  if (pages < std::min<std::uint64_t>(count, could))
-    disagree("an eviction of {} pages freed {}, {} were evictable", count, pages, could);
-  Outcome outcome{{"pages", pages}};
-  for (std::size_t g = 0; g < parts_.size() && config_.scenario; ++g) {
-    std::vector<std::uint32_t> words;
-    for (const Page page : left[g]) words.push_back(told(flat_.find(flat_.name_of_page(g, page))->word));
-    outcome.emplace_back(label(g, "left"), list_of(words));
-  }
-  if (order_) outcome.emplace_back("nodes", check_victims(count, copied(left[0])));
-  else take_out(left);
-  return outcome;
-}
-
-std::uint64_t World::check_victims(std::size_t wanted, const std::vector<Page>& pages) {
-  const auto page_of = [&](PrefixName name) { return flat_.find(name)->pages[0]; };
-  std::vector<PrefixName> parents;
-  std::size_t freed = 0;
-  std::uint64_t nodes = 0;
-  while (freed < wanted) {
-    const auto candidates = order_->next();
-    if (candidates.empty()) break;
-    const std::vector<PrefixName>* victim = &candidates.front();
-    for (const auto& candidate : candidates)
-      if (freed < pages.size() && page_of(candidate.front()) == pages[freed]) victim = &candidate;
-    std::vector<Page> expected;
-    for (const PrefixName name : *victim) expected.push_back(page_of(name));
-    const std::size_t end = std::min(freed + expected.size(), pages.size());
-    const std::vector<Page> came(pages.begin() + static_cast<std::ptrdiff_t>(std::min(freed, end)),
-                                 pages.begin() + static_cast<std::ptrdiff_t>(end));
-    expect_same_pages(fmt::format("leaf {} of an eviction of {}", nodes, wanted).c_str(), came, expected);
-    coverage_.left_as_new_leaf += std::ranges::find(parents, victim->back()) != parents.end();
-    parents.push_back(order_->before(victim->front()));
-    for (auto name = victim->rbegin(); name != victim->rend(); ++name)
-      flat_.remove(0, page_of(*name)), order_->forget(*name);
-    freed = end;
-    ++nodes;
-  }
-  expect_equal("pages that an eviction freed", pages.size(), freed);
-  coverage_.left += nodes;
-  if (flat_.sizes(0).protected_ > 0) coverage_.left_beside_locks += nodes;
-  flat_.check_removed();
-  lose_sight();
-  give_back(0, pages);
-  return nodes;
-}
-
-void World::take_out(const GroupPages& left) {
-  for (std::size_t g = 0; g < parts_.size(); ++g) {
-    for (const Page page : left[g]) flat_.remove(g, page);
-    coverage_.left += left[g].size();
-    if (flat_.sizes(g).protected_ > 0) coverage_.left_beside_locks += left[g].size();
-  }
-  flat_.check_removed();
-  lose_sight();
-  give_back(left);
-}
-
 Outcome World::flush(NamespaceId space) {
   const GroupPages left = index_->flush(space);
   Outcome outcome;
@@ -330,8 +221,10 @@ Outcome World::clear() {
   flat_.clear();
   lose_sight();
   if (order_) order_->clear();
-  for (auto& [name, receipt] : receipts_)
+  for (auto& [name, receipt] : receipts_) {
     if (receipt.state == LockState::held) receipt.state = LockState::forgotten;
+    receipt.kept = 0;
+  }
   give_back(left);
   return outcome;
 }

@@ -15,16 +15,17 @@ using namespace canopy::test;
 /// Random programs over the groups with pages of 1 and of 4 units. `reaches` in pages; the half page less is a window
 /// that begins inside a page.
 void run_groups(const std::vector<Units>& reaches, bool windows) {
-  constexpr std::uint64_t kWorlds = 60;
+  constexpr std::uint64_t kWorlds = 60, kApart = 40;  // the last ones keep tenants apart
   constexpr std::size_t kOperations = 400;
   for (const Units page_size : {1U, 4U}) {
     Coverage coverage;
-    for (std::uint64_t seed = 1; seed <= with_effort(kWorlds); ++seed) {
+    for (std::uint64_t seed = 1; seed <= with_effort(kWorlds + kApart); ++seed) {
       WorldConfig config;
       config.page_size = page_size;
       config.walk_every = 10;
       config.overlap = seed % 5 == 0;
       config.namespaces = seed % 3 == 0 ? 3 : 1;
+      if (seed > with_effort(kWorlds)) config.tenants = 3, config.tenant_policies = {"fifo", "lfu", "hazard", "sieve"};
       for (std::size_t g = 0; g < reaches.size(); ++g) {
         Units reach = reaches[g];
         if (reach != kWholePath && reach > 1) reach = reach * page_size - (seed % 2 == 0 ? 0 : page_size / 2);

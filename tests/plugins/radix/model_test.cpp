@@ -20,8 +20,11 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+/// One drifts, and one spares.
+const std::vector<std::string> kTenantPolicies{"lru", "fifo", "lfu", "mru", "priority", "hazard", "s3_fifo"};
+
 /// Worlds of one page size. CANOPY_OPS multiplies them, CANOPY_SEED replaces the first seed.
-Coverage run_worlds(canopy::Units page_size, const std::string& policy) {
+Coverage run_worlds(canopy::Units page_size, const std::string& policy, bool tenants = false) {
   // Few operations per world reach the corners of an empty index, many reach the depths of a full one.
   constexpr std::size_t kWorlds = 10, kOperations = 25'000;
   const std::uint64_t worlds = with_effort(kWorlds);
@@ -35,6 +38,7 @@ Coverage run_worlds(canopy::Units page_size, const std::string& policy) {
     config.policy = policy;
     config.overlap = i % 3 == 1;
     config.namespaces = i % 2 == 0 ? 1 : 3;
+    if (tenants) config.tenants = 1 + static_cast<std::uint32_t>(i % 4), config.tenant_policies = kTenantPolicies;
     const Program program = random_program(first + i, config, kOperations);
     Coverage reached;
     if (const auto failure = run_program(program, &reached)) FAIL(report(program, *failure));
@@ -75,6 +79,19 @@ TEST_CASE("a radix index with pages of 1 token does what the models say") { chec
 TEST_CASE("a radix index with pages of 4 tokens does what the models say") { check_floors(run_worlds(4, "lru")); }
 TEST_CASE("a radix index with pages of 16 tokens does what the models say") { check_floors(run_worlds(16, "lru")); }
 TEST_CASE("a radix index with pages of 64 tokens does what the models say") { check_floors(run_worlds(64, "lru")); }
+
+TEST_CASE("a radix index that keeps tenants apart does what the models say") {
+  for (const canopy::Units page_size : {1U, 4U}) {
+    const Coverage coverage = run_worlds(page_size, "lru", true);
+    fmt::print("{} namespaces moved, {} pages left of a tenant, {} nodes cut, {} paths partly kept\n", coverage.moved,
+               coverage.left_of_tenant, coverage.cuts, coverage.partly_kept);
+    if (std::getenv("CANOPY_SEED") || effort() < 1) continue;
+    CHECK(coverage.moved >= 100);
+    CHECK(coverage.left_of_tenant >= 1'000);
+    CHECK(coverage.cuts >= 100);
+    CHECK(coverage.partly_kept >= 10);
+  }
+}
 
 TEST_CASE("a radix index keeps neither words nor page numbers of what is evicted from the end of a run") {
   constexpr std::uint32_t kLong = 1'000'000;

@@ -34,7 +34,7 @@ struct Flat {
   FlatIndex index;
 };
 
-VictimOrder lru() { return VictimOrder(order_of("lru")); }
+VictimOrder lru() { return VictimOrder("lru"); }
 
 }  // namespace
 
