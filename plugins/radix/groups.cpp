@@ -55,24 +55,34 @@ NodeFacts Groups::facts(Slot slot, std::size_t group, const PolicyClock& clock) 
   return facts;
 }
 
-void Groups::requeue(Slot slot, std::size_t group) {
-  GroupState& state = groups_[group];
-  const NamespaceId space = nodes_[slot].space;
-  const bool waits = state.queue.contains(slot);
-  if (!may_evict(slot, group)) {
-    if (!waits) return;
-    if (apart_) state.of_tenants.erase(spaces_.tenant(space), slot);
-    else state.queue.erase(slot);
-    return;
-  }
-  const Rank rank = policy(group, space).rank(facts(slot, group));
+/// Returns the place that a node has in its queue now.
+[[gnu::always_inline]] inline QueuedNode Groups::ranked(EvictionStrategy& policy, Slot slot, std::size_t group) const {
+  const Rank rank = policy.rank(facts(slot, group));
   if (IndexEvents* to = events_.all()) to->ranked(nodes_.id(slot), group, rank);
   // Nodes that one request added to a window have the same age, and the end of the window is worth more than nodes
   // nearer to the root.
-  const std::uint32_t order = state.whole_path() ? 0 : nodes_[slot].begin;
-  if (apart_) state.of_tenants.put(spaces_.tenant(space), {rank, order, slot});
-  else if (waits) state.queue.update(slot, rank, order);
-  else state.queue.push(slot, rank, order);
+  return {rank, groups_[group].whole_path() ? 0 : nodes_[slot].begin, slot};
+}
+
+void Groups::requeue(Slot slot, std::size_t group) {
+  if (apart_) [[unlikely]]
+    return requeue_apart(slot, group);
+  VictimQueue& queue = groups_[group].queue;
+  const bool waits = queue.contains(slot);
+  if (!may_evict(slot, group)) {
+    if (waits) queue.erase(slot);
+    return;
+  }
+  const QueuedNode entry = ranked(*groups_[group].group.eviction, slot, group);
+  if (waits) queue.update(slot, entry.rank, entry.order);
+  else queue.push(slot, entry.rank, entry.order);
+}
+
+[[gnu::noinline]] void Groups::requeue_apart(Slot slot, std::size_t group) {
+  TenantQueues& queues = groups_[group].of_tenants;
+  const NamespaceId space = nodes_[slot].space;
+  if (may_evict(slot, group)) queues.put(spaces_.tenant(space), ranked(policy(group, space), slot, group));
+  else if (holds_(slot, group).place != QueuePlaces::kNone) queues.erase(spaces_.tenant(space), slot);
 }
 
 void Groups::requeue(Slot slot) {
@@ -193,15 +203,8 @@ std::size_t Groups::resident() const {
   return bytes;
 }
 
-bool Groups::promise(std::size_t slots) {
-  for (GroupState& state : groups_)
-    if (apart_ ? !state.of_tenants.reserve(slots) : !state.queue.promise(slots)) return false;
-  return true;
-}
-
-Slot Groups::front(std::size_t group) const {
+Slot Groups::front_of_all(std::size_t group) const {
   const GroupState& state = groups_[group];
-  if (!apart_) return state.queue.empty() ? 0 : state.queue.front().slot;
   Slot least = 0;
   for (std::size_t tenant = 0; tenant < state.of_tenants.tenants(); ++tenant)
     if (const Slot first = front(group, static_cast<TenantId>(tenant));

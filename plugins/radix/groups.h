@@ -93,9 +93,17 @@ class Groups {
   std::size_t resident() const;
 
   /// Makes room in the queues for the nodes of slots below `slots`. Returns false if the system has no memory.
-  bool promise(std::size_t slots);
-  /// Returns the node that the group evicts next; 0 if there is none.
-  Slot front(std::size_t group) const;
+  bool promise(std::size_t slots) {
+    for (GroupState& state : groups_)
+      if (apart_ ? !state.of_tenants.reserve(slots) : !state.queue.promise(slots)) return false;
+    return true;
+  }
+  /// Returns the node that the group evicts next; 0 if there is none. Looks at every tenant once they are kept apart.
+  Slot front(std::size_t group) const {
+    if (apart_) return front_of_all(group);
+    const VictimQueue& queue = groups_[group].queue;
+    return queue.empty() ? 0 : queue.front().slot;
+  }
   /// Returns the tenant's node that the group evicts next; 0 if there is none.
   Slot front(std::size_t group, TenantId tenant) const { return groups_[group].of_tenants.front(tenant); }
   /// Calls visit(entry) for each node in the group's queues, in no particular order.
@@ -118,15 +126,18 @@ class Groups {
   void leave(Slot slot, TenantId to);
 
  private:
-  const NodeTable& nodes_;
-  HoldTable& holds_;
-  const Spaces& spaces_;
-  const NodeEvents& events_;
+  QueuedNode ranked(EvictionStrategy& policy, Slot slot, std::size_t group) const;
+  void requeue_apart(Slot slot, std::size_t group);
+  Slot front_of_all(std::size_t group) const;
   EvictionStrategy& policy_of(std::size_t group, TenantId tenant, EvictionStrategy& common) const;
   void look_at_policies(std::size_t group);
   void rank(EvictionStrategy& policy, std::size_t group, const PolicyClock& clock, std::span<QueuedNode> entries);
   void rank_all_apart(std::size_t group, const PolicyClock& clock);
 
+  const NodeTable& nodes_;
+  HoldTable& holds_;
+  const Spaces& spaces_;
+  const NodeEvents& events_;
   const Tick& now_;
   std::vector<GroupState> groups_;
   // These are read in every call.

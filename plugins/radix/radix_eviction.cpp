@@ -5,6 +5,21 @@
 
 namespace canopy::radix {
 
+/// Returns true if the policy keeps the node that is next, which then has another place in the queue.
+inline bool RadixIndex::spare(Slot victim, std::size_t group) {
+  Tick& spared = holds_.word(victim, group).spared;
+  if (spared == now_ || !groups_.policy(group, nodes_[victim].space).spare(groups_.facts(victim, group))) return false;
+  spared = now_;
+  groups_.requeue(victim, group);
+  return true;
+}
+
+inline void RadixIndex::evict_next(Slot victim, std::size_t group, Cause cause, LeavingVisitor* visitor) {
+  if (visitor) [[unlikely]]
+    report_leaving(victim, group, *visitor);
+  evict_node(victim, group, cause);
+}
+
 GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
@@ -16,19 +31,27 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, 
   return results_.result();
 }
 
-/// Returns true if the policy keeps the node that is next, which then has another place in the queue.
-bool RadixIndex::spare(Slot victim, std::size_t group) {
-  Tick& spared = holds_.word(victim, group).spared;
-  if (spared == now_ || !groups_.policy(group, nodes_[victim].space).spare(groups_.facts(victim, group))) return false;
-  spared = now_;
-  groups_.requeue(victim, group);
-  return true;
-}
-
-void RadixIndex::evict_next(Slot victim, std::size_t group, Cause cause, LeavingVisitor* visitor) {
-  if (visitor) [[unlikely]]
-    report_leaving(victim, group, *visitor);
-  evict_node(victim, group, cause);
+GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
+                             LeavingVisitor* visitor) {
+  if (accounting_.tick_per_operation) ++now_;
+  clear_results();
+  if (!groups_.knows(tenant)) return {};
+  groups_.rank_drifted(group);
+  if (visitor) leaving_.begin();
+  std::size_t left = 0;  // pages of the nodes that were chosen: dead leaves above them do not count
+  while (left < std::min(pages, most)) {
+    const Slot victim = groups_.front(group, tenant);
+    if (victim == 0) break;
+    if (spare(victim, group)) continue;
+    if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
+      if (!make_room(1)) break;
+      split(victim, static_cast<Units>(left + more - most) * page_);
+      leaving_.begin();  // the upper half may have the slot of a node that left
+    }
+    left += nodes_[victim].length / page_;
+    evict_next(victim, group, cause, visitor);
+  }
+  return results_.result();
 }
 
 void RadixIndex::report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor) {

@@ -1,4 +1,4 @@
-/// Tenants: their namespaces, their evictions, and the paths that are kept for them.
+/// Tenants: their namespaces and policies, and the paths that are kept for them.
 #include "radix_index.h"
 
 #include <algorithm>
@@ -29,29 +29,6 @@ bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
   spaces_.assign(space, tenant);
   for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root)) groups_.requeue(slot);
   return true;
-}
-
-GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
-                             LeavingVisitor* visitor) {
-  if (accounting_.tick_per_operation) ++now_;
-  clear_results();
-  if (!groups_.knows(tenant)) return {};
-  groups_.rank_drifted(group);
-  if (visitor) leaving_.begin();
-  std::size_t left = 0;  // pages of the nodes that were chosen: dead leaves above them do not count
-  while (left < std::min(pages, most)) {
-    const Slot victim = groups_.front(group, tenant);
-    if (victim == 0) break;
-    if (spare(victim, group)) continue;
-    if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
-      if (!make_room(1)) break;
-      split(victim, static_cast<Units>(left + more - most) * page_);
-      leaving_.begin();  // the upper half may have the slot of a node that left
-    }
-    left += nodes_[victim].length / page_;
-    evict_next(victim, group, cause, visitor);
-  }
-  return results_.result();
 }
 
 Units RadixIndex::keep(const Lock& lock) {

@@ -49,19 +49,15 @@ class Spaces {
     return number < tenants_.size() ? tenants_[number].sizes[group] : Sizes{};
   }
   /// Adds units that became resident.
-  void add_resident(NamespaceId space, std::size_t group, Units units, bool is_protected) {
-    change(space, group, [&](Sizes& sizes) { (is_protected ? sizes.protected_ : sizes.evictable) += units; });
+  void add_resident(NamespaceId space, std::size_t group, std::uint64_t units, bool is_protected) {
+    add(space, group, is_protected ? 0 : units, is_protected ? units : 0);
   }
   /// Removes evictable units that are no longer resident.
-  void remove_resident(NamespaceId space, std::size_t group, Units units) {
-    change(space, group, [&](Sizes& sizes) { sizes.evictable -= units; });
-  }
+  void remove_resident(NamespaceId space, std::size_t group, std::uint64_t units) { add(space, group, 0 - units, 0); }
   /// Moves resident units from evictable to protected, or back.
-  void set_protected(NamespaceId space, std::size_t group, Units units, bool is_protected) {
-    change(space, group, [&](Sizes& sizes) {
-      (is_protected ? sizes.protected_ : sizes.evictable) += units;
-      (is_protected ? sizes.evictable : sizes.protected_) -= units;
-    });
+  void set_protected(NamespaceId space, std::size_t group, std::uint64_t units, bool is_protected) {
+    const std::uint64_t more = is_protected ? units : 0 - units;
+    add(space, group, 0 - more, more);
   }
   /// Forgets roots and sizes. A namespace stays with its tenant.
   void clear() {
@@ -81,13 +77,14 @@ class Spaces {
   struct Tenant {
     Sizes sizes[kMaxGroups];
   };
-  template <class Change>
-  void change(NamespaceId space, std::size_t group, Change&& change) {
+  /// Adds to the sizes of a namespace, its tenant and all together; a number below 0 wraps.
+  void add(NamespaceId space, std::size_t group, std::uint64_t evictable, std::uint64_t protected_) {
+    const auto add_to = [&](Sizes& sizes) { sizes.evictable += evictable, sizes.protected_ += protected_; };
     Space& of_space = at(space);
-    change(all_[group]);
-    change(of_space.sizes[group]);
+    add_to(all_[group]);
+    add_to(of_space.sizes[group]);
     if (tenants_.size() > 0) [[unlikely]]
-      change(of(of_space.tenant).sizes[group]);
+      add_to(of(of_space.tenant).sizes[group]);
   }
   Tenant& of(TenantId tenant) { return tenants_[static_cast<std::size_t>(tenant)]; }
   bool known(NamespaceId space) const { return static_cast<std::size_t>(space) < spaces_.size(); }
