@@ -35,7 +35,8 @@ PageKey page_key(const Sha256& digest) {
 struct ChunkStorage::Question {
   std::vector<PageKey> keys;
   std::vector<std::uint8_t> there;
-  std::size_t next = 0;
+  bool gaps = false;
+  std::size_t pending = 0;  ///< calls
   bool answered = false;
 };
 
@@ -54,7 +55,7 @@ ChunkStorage::ChunkStorage(Settings settings) : settings_(std::move(settings)) {
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (std::size_t i = settings_.staging; i-- > 0;) free_.push_back(memory_ + i * settings_.record_bytes);
   settings_.storage->use_memory({memory_, memory_bytes_});
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { loop(); });
 }
 
 void ChunkStorage::stop() {
@@ -85,11 +86,12 @@ PageKey ChunkStorage::key_of(const std::string& name) const {
   return page_key(sha256({space, sizeof space_.bits}, name));
 }
 
-std::vector<std::uint8_t> ChunkStorage::have(std::vector<std::string> names) {
+std::vector<std::uint8_t> ChunkStorage::have(const std::vector<std::string>& names, bool gaps) {
+  if (names.empty()) return {};
   const auto question = std::make_shared<Question>();
   for (const std::string& name : names) question->keys.push_back(key_of(name));
   question->there.resize(names.size());
-  if (names.empty()) return {};
+  question->gaps = gaps;
   std::unique_lock lock(mutex_);
   new_questions_.push_back(question);
   wake();
@@ -97,19 +99,47 @@ std::vector<std::uint8_t> ChunkStorage::have(std::vector<std::string> names) {
   return question->answered ? question->there : std::vector<std::uint8_t>(names.size());
 }
 
+/// Queues a job. After stop() it ends at once, with nothing done.
+void ChunkStorage::open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks) {
+  job->result.load = load;
+  job->result.good.resize(chunks.size());
+  for (const Chunk& chunk : chunks) job->keys.push_back(key_of(chunk.name));
+  job->chunks = std::move(chunks);
+  job->began = Clock::now();
+  const std::lock_guard lock(mutex_);
+  if (stop_) {
+    if (job->waiting) job->waiting->set_value(std::move(job->result));
+    else ended_.push_back(std::move(job->result));
+    return;
+  }
+  new_jobs_.push_back(std::move(job));
+  ++open_;
+  wake();
+}
+
 void ChunkStorage::begin(std::uint64_t job, bool load, std::vector<Chunk> chunks) {
   auto begun = std::make_unique<Job>();
-  begun->result.job = job, begun->result.load = load;
-  begun->result.good.resize(chunks.size());
-  for (const Chunk& chunk : chunks) begun->keys.push_back(key_of(chunk.name));
-  begun->chunks = std::move(chunks);
-  begun->began = Clock::now();
+  begun->result.job = job;
+  open(std::move(begun), load, std::move(chunks));
+}
+
+ChunkStorage::Ended ChunkStorage::run(bool load, std::vector<Chunk> chunks) {
+  std::promise<Ended> end;
+  auto job = std::make_unique<Job>();
+  job->waiting = &end;
+  open(std::move(job), load, std::move(chunks));
+  return end.get_future().get();
+}
+
+bool ChunkStorage::clear() {
+  std::future<bool> cleared;
   {
     const std::lock_guard lock(mutex_);
-    new_jobs_.push_back(std::move(begun));
-    ++open_;
+    if (stop_) return false;
+    cleared = new_clears_.emplace_back().get_future();
+    wake();
   }
-  wake();
+  return cleared.get();
 }
 
 std::vector<ChunkStorage::Ended> ChunkStorage::ended() {
@@ -129,7 +159,7 @@ ChunkStorage::Figures ChunkStorage::figures() const {
 
 // ---- The thread ----
 
-void ChunkStorage::run() {
+void ChunkStorage::loop() {
   for (;;) try {
       serve();
       return;
@@ -169,11 +199,13 @@ void ChunkStorage::wait() {
 /// Takes what other threads want. Returns true if there was anything.
 bool ChunkStorage::take(bool& stopping) {
   std::deque<std::shared_ptr<Question>> questions;
+  std::deque<std::promise<bool>> clears;
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stop_;
     questions = std::exchange(new_questions_, {});
+    clears = std::exchange(new_clears_, {});
     any = !new_jobs_.empty() || !questions.empty();
     for (auto& job : new_jobs_) {  // loads first: a request waits for them
       const auto before = job->result.load
@@ -183,47 +215,53 @@ bool ChunkStorage::take(bool& stopping) {
     }
     new_jobs_.clear();
   }
-  for (auto& question : questions) ask(std::move(question));
+  for (std::promise<bool>& clear : clears) clear.set_value(settings_.storage->flush(space_));
+  for (const auto& question : questions) {
+    question->pending = 1;
+    const std::size_t count = question->keys.size();
+    const std::size_t part = question->gaps && !settings_.storage->traits().exact ? 1 : count;
+    for (std::size_t at = 0; at < count; at += part) ask(question, at, part);  // a call counts no further than a gap
+    end_part(*question);
+  }
   if (stopping)
     for (auto& job : jobs_) job->next = job->chunks.size();
   return any;
 }
 
-/// Asks for the chunks from question->next on, or ends the question.
-void ChunkStorage::ask(std::shared_ptr<Question> question) {
-  if (question->next >= question->keys.size() || paused()) {
-    const std::lock_guard lock(mutex_);
-    question->answered = true;
-    changed_.notify_all();
-    return;
-  }
+/// Asks for some of the chunks of a question, unless the storage is left alone.
+void ChunkStorage::ask(const std::shared_ptr<Question>& question, std::size_t first, std::size_t count) {
+  if (count == 0 || paused()) return;
+  ++question->pending;
   Call call;
-  call.question = question;
+  call.question = question, call.first = first, call.count = count;
   calls_.emplace(++ticket_, std::move(call));
-  settings_.storage->find(ticket_, space_, std::span(question->keys).subspan(question->next), limit_us());
+  settings_.storage->find(ticket_, space_, std::span(question->keys).subspan(first, count), limit_us());
+}
+
+/// Ends a part of a question. After the last one, have() returns.
+void ChunkStorage::end_part(Question& question) {
+  if (--question.pending > 0) return;
+  const std::lock_guard lock(mutex_);
+  question.answered = true;
+  changed_.notify_all();
 }
 
 void ChunkStorage::answer(Call& call, const StorageDone& done) {
   judge(done.fate);
+  const std::size_t found = done.fate == Fate::done ? std::min<std::size_t>(done.found, call.count) : 0;
   if (call.question) {
-    Question& question = *call.question;
-    if (done.fate != Fate::done) {
-      question.next = question.keys.size();
-    } else {
-      const std::size_t found = std::min<std::size_t>(done.found, question.keys.size() - question.next);
-      std::fill_n(question.there.begin() + static_cast<std::ptrdiff_t>(question.next), found, kGood);
-      // After a gap: another question is cheap only if the storage answers from its own memory.
-      question.next = settings_.storage->traits().exact ? question.next + found + 1 : question.keys.size();
-    }
-    return ask(std::move(call.question));
+    std::fill_n(call.question->there.begin() + static_cast<std::ptrdiff_t>(call.first), found, kGood);
+    // After a gap: another call is cheap, because the storage answers from its own memory.
+    if (done.fate == Fate::done && found < call.count && settings_.storage->traits().exact)
+      ask(call.question, call.first + found + 1, call.count - found - 1);
+    return end_part(*call.question);
   }
   Job& job = *call.job;
   --job.pending;
   job.looked = true;
-  if (done.fate == Fate::done) {
-    const std::size_t found = std::min<std::size_t>(done.found, job.chunks.size());
-    std::fill_n(job.result.good.begin(), found, kGood);
-    job.next = std::max(job.next, found);
+  std::fill_n(job.result.good.begin(), found, kGood);
+  job.next = std::max(job.next, found);
+  {
     const std::lock_guard lock(mutex_);
     figures_.known += found;
   }
@@ -255,7 +293,7 @@ bool ChunkStorage::begin_job(Job& job) {
   if (!job.result.load && !job.looked) {
     if (job.pending > 0) return false;
     Call call;
-    call.job = &job;
+    call.job = &job, call.count = job.keys.size();
     ++job.pending;
     calls_.emplace(++ticket_, std::move(call));
     settings_.storage->find(ticket_, space_, job.keys, limit_us());
@@ -273,7 +311,7 @@ bool ChunkStorage::begin_job(Job& job) {
     free_.pop_back();
     call.buffers.push_back(buffer);
     if (job.result.load) continue;
-    std::memcpy(buffer + kRecordHeader, row(job.chunks[at]), settings_.row_bytes);
+    settings_.rows.read(job.chunks[at].row, buffer + kRecordHeader);
     seal_record(buffer, facts(job, at, words));
   }
   job.next += count;
@@ -319,7 +357,7 @@ bool ChunkStorage::read(Call& call, std::size_t i) {
   std::vector<std::uint32_t> words;
   const char* const flaw = flaw_of_record(call.buffers[i], facts(job, at, words));
   if (!flaw) {
-    std::memcpy(row(job.chunks[at]), call.buffers[i] + kRecordHeader, settings_.row_bytes);
+    settings_.rows.write(job.chunks[at].row, call.buffers[i] + kRecordHeader);
     return true;
   }
   settings_.storage->remove(space_, {&job.keys[at], 1});
@@ -337,21 +375,21 @@ RecordFacts ChunkStorage::facts(const Job& job, std::size_t at, std::vector<std:
   facts.key = job.keys[at], facts.parent = space_;
   facts.fingerprint = settings_.fingerprint;
   facts.words = words;
-  facts.image_bytes = settings_.row_bytes;
+  facts.image_bytes = settings_.rows.bytes();
   return facts;
 }
 
 void ChunkStorage::end_if_done(Job& job) {
   if (job.pending > 0 || job.next < job.chunks.size()) return;
   const auto at = std::ranges::find_if(jobs_, [&](const auto& one) { return one.get() == &job; });
-  job.result.seconds = std::chrono::duration<double>(Clock::now() - job.began).count();
-  {
-    const std::lock_guard lock(mutex_);
-    ended_.push_back(std::move(job.result));
-    --open_;
-    changed_.notify_all();
-  }
+  const std::unique_ptr<Job> ended = std::move(*at);
   jobs_.erase(at);
+  ended->result.seconds = std::chrono::duration<double>(Clock::now() - ended->began).count();
+  const std::lock_guard lock(mutex_);
+  --open_;
+  if (ended->waiting) ended->waiting->set_value(std::move(ended->result));
+  else ended_.push_back(std::move(ended->result));
+  changed_.notify_all();
 }
 
 /// Counts failures in a row.
@@ -360,7 +398,7 @@ void ChunkStorage::judge(Fate fate) {
     strikes_ = 0;
     return;
   }
-  if (++strikes_ < kStrikes) return;
+  if (paused() || ++strikes_ < kStrikes) return;
   strikes_ = 0;
   paused_until_ = Clock::now() + kPause;
   const std::lock_guard lock(mutex_);
