@@ -109,7 +109,8 @@ class CanopyTier(SecondaryTierManager):
         results = []
         try:
             if self._core is not None:
-                results = [self._ended(*one) for one in self._core.ended()]
+                for one in self._core.ended():
+                    results.append(self._ended(*one))
                 self._troubles.look(self._core.figures())
         except Exception as error:
             self._give_up(error)
