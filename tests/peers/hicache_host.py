@@ -49,16 +49,24 @@ def load(folder):
     return kit
 
 
+def layers(pool, host_indices):
+    """For each layer the tensors of keys and values on the host and the device, and the places on the host."""
+    by_page = pool.layout in ("page_first_direct", "page_head")
+    places = (host_indices // pool.page_size, host_indices % pool.page_size) if by_page else host_indices
+    for layer in range(pool.layer_num):
+        yield layer, places, pool.k_data_refs[layer], pool.device_k_buffers[layer]
+        yield layer, places, pool.v_data_refs[layer], pool.device_v_buffers[layer]
+
+
 def to_host(self, device_pool, host_indices, device_indices, io_backend):
-    for layer in range(self.layer_num):
-        self.k_data_refs[layer][host_indices] = self.device_k_buffers[layer][device_indices]
-        self.v_data_refs[layer][host_indices] = self.device_v_buffers[layer][device_indices]
+    for _, places, host, device in layers(self, host_indices):
+        host[places] = device[device_indices]
 
 
 def to_device(self, device_pool, host_indices, device_indices, layer_id, io_backend, *, is_draft=False):
-    if 0 <= layer_id < self.layer_num:
-        self.device_k_buffers[layer_id][device_indices] = self.k_data_refs[layer_id][host_indices]
-        self.device_v_buffers[layer_id][device_indices] = self.v_data_refs[layer_id][host_indices]
+    for layer, places, host, device in layers(self, host_indices):
+        if layer == layer_id:
+            device[device_indices] = host[places]
 
 
 def states(pool):
