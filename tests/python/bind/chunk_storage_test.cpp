@@ -27,6 +27,7 @@ class Shelf final : public PageStorage {
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
            std::uint64_t) override {
     CHECK(keys.size() <= 4);
+    ++gets;
     std::vector<Fate> fates;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto record = records.find(keys[i].bits[0]);
@@ -69,6 +70,7 @@ class Shelf final : public PageStorage {
   bool exact = true;
   std::atomic<Fate> fate{Fate::done};
   std::atomic<bool> hold{false};
+  std::atomic<int> gets{0};
   std::size_t most = 1000;
   std::map<std::uint64_t, std::vector<std::byte>> records;  // the tests touch it only while nothing is under way
 
@@ -258,6 +260,7 @@ TEST_CASE("chunk storage: a storage that does not answer costs its time limit, a
   CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
   world.storage.begin(100, true, World::chunks(0, 20));
   world.storage.begin(101, false, World::chunks(20, 20));
+  while (world.shelf->gets == 0) std::this_thread::yield();  // now calls are under way
   std::thread answers([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     world.shelf->hold = false;
