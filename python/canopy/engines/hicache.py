@@ -27,7 +27,7 @@ from typing import Any
 from . import releases
 from .sglang import release
 
-RELEASES = ("0.5.22", "0.5.23")
+RELEASES = ("0.5.23",)
 """Releases of SGLang with which this module was tested."""
 
 # The functions of HiCacheStorage that SGLang calls, or that its storages must have.

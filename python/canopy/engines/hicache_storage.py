@@ -1,7 +1,7 @@
 """The storage below SGLang's HiCache: records on a disk of this machine (`slots`) or on a server (`redis`), each checked when
 it is read. It needs SGLang, so only hicache.storage_class() imports it.
 
-The contract is HiCacheStorage of SGLang 0.5.22 and 0.5.23: calls for batches of pages, from SGLang's threads for storages, each
+The contract is HiCacheStorage of SGLang 0.5.23: calls for batches of pages, from SGLang's threads for storages, each
 of which waits for its end. The bytes go between SGLang's host pools and the records in C++ (canopy._core.ChunkStorage), without
 a tensor in between and without Python's lock. A storage that is full, damaged, stopped or out of reach costs hits, not answers:
 what it does not have is computed. An error here is logged once, and the pool's storage is empty from then on.
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sglang.canopy")
 
-OURS = ("storage", "pools", "staging_bytes", "limit_s")
-THEIRS = ("backend_name", "module_path", "class_name", "interface_v1", "tp_lcm_size")
+OURS = {"storage", "pools", "staging_bytes", "limit_s"}
+THEIRS = {"backend_name", "module_path", "class_name", "interface_v1", "file_storage_path"}  # SGLang's own
 EXAMPLE = '"storage": {"slots": {"path": "/var/tmp/canopy", "capacity": "500GiB"}}'
 
 
@@ -273,11 +273,11 @@ def close(of: weakref.ref[CanopyStorage]) -> None:
 
 def storages_of(options: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Returns the storage of each pool, by its name. Raises ValueError for options that are not as they should be."""
-    for key in options:
-        if key not in OURS + THEIRS:
-            near = difflib.get_close_matches(key, OURS, 1)
-            raise ValueError(f"canopy: unknown option '{key}'" + (f"; do you mean '{near[0]}'?" if near else
-                                                                 f"; expected {', '.join(OURS)}"))
+    for key in options.keys() - OURS - THEIRS:
+        near = difflib.get_close_matches(key, OURS, 1)
+        if near:
+            raise ValueError(f"canopy: unknown option '{key}'; do you mean '{near[0]}'?")
+        logger.warning("canopy: the option '%s' has no meaning here; there are %s", key, ", ".join(sorted(OURS)))
     if "storage" not in options:
         raise ValueError(f"canopy: the options of this backend say where pages are kept: {EXAMPLE}")
     return {PoolName.KV.value: options["storage"], **options.get("pools", {})}
