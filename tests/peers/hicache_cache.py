@@ -258,16 +258,17 @@ class Checks:
                 f"        print(one, flush=True)\n"
                 f"        server.serve(server.prompt(one, c.PAGES))\n"
                 f"    server.close()")
-        for seconds in (0.02, 0.4):
+        for prompts in (2, 7):
             child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            first = child.stdout.readline()
-            time.sleep(seconds)
+            begun = [child.stdout.readline() for _ in range(prompts)]
+            time.sleep(0.01)
             child.send_signal(signal.SIGKILL)
-            last = int(([first, *child.stdout.read().split()])[-1])
+            last = int([*begun, *child.stdout.read().split()][-1])
             child.wait()
             numbers = range(max(last - 3, 1), last + 1)
             pages, right, figures = self.fetched(self.full, slots(folder, capacity="64MiB"), numbers)
-            self.say(f"killed {seconds} s after its first prompt", right, f"pages {pages}", f"{figures['kv']['damaged']} damaged")
+            self.say(f"killed while prompt {last} is written", right and sum(pages), f"pages {pages}",
+                     f"{figures['kv']['damaged']} damaged")
 
     def other_meaning(self, folder):
         import dataclasses
