@@ -178,7 +178,7 @@ class CanopyStorage(HiCacheStorage):
         return False
 
     def clear(self) -> bool:
-        """Forgets all pages, for `POST /clear_hicache_storage_backend`."""
+        """Forgets all pages, for `POST /hicache/storage-backend/clear`."""
         done = True
         for name, pool in self._pools.items():
             try:
