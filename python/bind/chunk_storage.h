@@ -27,7 +27,8 @@ namespace canopy::python {
 /// what is stored is refused. So a storage that has gone costs a caller no waiting.
 ///
 /// Thread: any. Functions that wait say so; the others return at once.
-/// Errors: a job that fails ends all the same, with the chunks that succeeded.
+/// Errors: a job that fails ends all the same, with the chunks that succeeded. After an exception of the storage, it is
+/// empty.
 class ChunkStorage {
  public:
   struct Settings {
@@ -86,6 +87,7 @@ class ChunkStorage {
 
  private:
   static constexpr std::size_t kAlign = 4096;
+  static constexpr std::uint8_t kGood = 1;
   using Clock = std::chrono::steady_clock;
   struct Question;
   struct Job {
@@ -98,7 +100,7 @@ class ChunkStorage {
     Clock::time_point began;
   };
   struct Call {
-    Job* job = nullptr;
+    Job* job = nullptr;  ///< null, and no question: its end is of no use any more
     std::shared_ptr<Question> question;
     std::size_t first = 0, count = 0;
     std::vector<std::byte*> buffers;
@@ -106,6 +108,7 @@ class ChunkStorage {
 
   void open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks);
   void loop();
+  void fail(const char* flaw);
   void serve();
   bool take(bool& stopping);
   bool begin_calls();
@@ -147,6 +150,7 @@ class ChunkStorage {
   std::vector<std::byte*> free_;
   std::uint64_t ticket_ = 0;
   unsigned strikes_ = 0;
+  bool failed_ = false;
   Clock::time_point paused_until_{};
   std::thread thread_;
 };

@@ -11,6 +11,7 @@ redis-server on this machine, too. Processor time is of all threads of this proc
 back, and not of redis-server.
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -18,12 +19,12 @@ import pathlib
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import time
 import types
 
 import hicache_host
+from redis_server import PROGRAM, redis_server
 
 BATCH = 128
 
@@ -125,22 +126,18 @@ def main():
         storages.append(("SGLang nixl POSIX", "nixl", {}))
     else:
         print("SKIPPED nixl: pip install nixl nixl-cu13", file=sys.stderr)
-    if args.redis:
+    if args.redis and not PROGRAM:
+        print("SKIPPED redis: there is no redis-server and no valkey-server", file=sys.stderr)
+    elif args.redis:
         storages.append(("canopy redis", "dynamic", {**ours, "storage": {"redis": {"at": address}}}))
     for page_kib in map(int, args.page_kib.split(",")):
         for name, backend, extra in storages * args.rounds:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(folder)],
-                                      stdout=subprocess.DEVNULL) if name == "canopy redis" else None
             try:
-                while server and not os.path.exists(address):
-                    time.sleep(0.01)
-                measured(kit, name, folder, page_kib, args, backend, dict(extra))
+                with redis_server(folder) if name == "canopy redis" else contextlib.nullcontext():
+                    measured(kit, name, folder, page_kib, args, backend, dict(extra))
             finally:
-                if server:
-                    server.kill()
-                    server.wait()
                 shutil.rmtree(folder, ignore_errors=True)
     return 0
 

@@ -24,6 +24,7 @@ import time
 from array import array
 
 import hicache_host
+from redis_server import PROGRAM, redis_server
 
 HERE = pathlib.Path(__file__).resolve()
 EXTRA = {"backend_name": "canopy", "module_path": "canopy.engines.hicache", "class_name": "CanopyStorage", "prefetch_threshold": 1}
@@ -182,16 +183,10 @@ class Checks:
         self.round("recurrent states", self.state, slots(folder, "m"), pools={"mamba": slots(folder, "mamba")})
 
     def redis(self, folder):
-        program = shutil.which("redis-server") or shutil.which("valkey-server")
-        if not program:
+        if not PROGRAM:
             print("SKIPPED redis: there is no redis-server and no valkey-server", flush=True)
             return
-        address = str(pathlib.Path(folder) / "redis.sock")
-        process = subprocess.Popen([program, "--port", "0", "--unixsocket", address, "--save", "", "--dir", folder],
-                                   stdout=subprocess.DEVNULL)
-        try:
-            while not os.path.exists(address):
-                time.sleep(0.01)
+        with redis_server(folder) as (address, process):
             storage = {"redis": {"at": address}}
             self.round("full attention on redis", self.full, storage)
             self.round("sliding windows on redis", self.window, storage, pools={"swa": storage})
@@ -206,9 +201,6 @@ class Checks:
             server.close()
             self.say("a redis-server that is killed costs hits and no waiting", not any(pages) and took < 8 and row["pauses"],
                      f"{took:.1f} s for 21 prompts", f"{row['pauses']} pauses")
-        finally:
-            process.kill()
-            process.wait()
 
     # ---- What must not harm ----
 

@@ -10,6 +10,7 @@ verified by each load; files of `fs` have none. --redis: Canopy's on a redis-ser
 threads of this process, without redis-server.
 """
 import argparse
+import contextlib
 import json
 import mmap
 import os
@@ -17,12 +18,12 @@ import pathlib
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import time
 import types
 
 import vllm_wheel
+from redis_server import PROGRAM, redis_server
 
 
 def spec(blocks=1):
@@ -133,21 +134,15 @@ def main():
          lambda view: FileSystemTierManager(spec(), view, "fs", str(folder / "fs"))),
     ]
     address = str(folder / "redis.sock")
-    if args.redis:
+    if args.redis and not PROGRAM:
+        print("SKIPPED redis: there is no redis-server and no valkey-server", file=sys.stderr)
+    elif args.redis:
         makers.append(("canopy redis", lambda view: CanopyTier(spec(), view, "canopy", {"redis": {"at": address}}, args.staging,
                                                                limit_s=30)))
     try:
         for name, make in makers * 2:
-            server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(folder)],
-                                      stdout=subprocess.DEVNULL) if name == "canopy redis" else None
-            try:
-                while server and not os.path.exists(address):
-                    time.sleep(0.01)
+            with redis_server(folder) if name == "canopy redis" else contextlib.nullcontext():
                 run(name, make, names, args)
-            finally:
-                if server:
-                    server.kill()
-                    server.wait()
             shutil.rmtree(folder)
             folder.mkdir()
             os.sync()

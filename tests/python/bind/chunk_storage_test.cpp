@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 
 using namespace canopy;
 using namespace canopy::python;
@@ -27,6 +28,7 @@ class Shelf final : public PageStorage {
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
            std::uint64_t) override {
     CHECK(keys.size() <= 4);
+    if (throws) throw std::runtime_error("on purpose");
     ++gets;
     std::vector<Fate> fates;
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -69,7 +71,7 @@ class Shelf final : public PageStorage {
 
   bool exact = true;
   std::atomic<Fate> fate{Fate::done};
-  std::atomic<bool> hold{false};
+  std::atomic<bool> hold{false}, throws{false};
   std::atomic<int> gets{0};
   std::size_t most = 1000;
   std::map<std::uint64_t, std::vector<std::byte>> records;  // the tests touch it only while nothing is under way
@@ -201,6 +203,19 @@ TEST_CASE("chunk storage: run() waits for its own job, and ended() does not have
   for (std::thread& thread : threads) thread.join();
   world.storage.stop();
   CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);  // ends at once
+}
+
+TEST_CASE("chunk storage: after an exception of the storage, each job ends and nothing is found") {
+  World world;
+  world.store(0, 20);
+  world.shelf->throws = true;
+  CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);
+  CHECK(world.storage.figures().flaw == "on purpose");
+  world.shelf->throws = false;
+  CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);
+  CHECK(world.storage.run(false, World::chunks(20, 20)).good == kNone);
+  CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
+  world.storage.stop();
 }
 
 TEST_CASE("chunk storage: what was cleared is not there") {
