@@ -16,7 +16,7 @@
 namespace canopy::python {
 namespace {
 
-constexpr int kLookMs = 50;        // with a descriptor; without one the storage is asked each millisecond
+constexpr int kLookMs = 50;  // with a descriptor; without one the storage is asked each millisecond
 
 PageKey page_key(const Sha256& digest) {
   PageKey key;

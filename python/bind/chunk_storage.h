@@ -92,7 +92,7 @@ class ChunkStorage {
   struct Question;
   struct Job {
     Ended result;
-    std::promise<Ended>* waiting = nullptr;  ///< of run()
+    std::promise<Ended>* waiting = nullptr;  ///< the caller of run()
     std::vector<Chunk> chunks;
     std::vector<PageKey> keys;
     std::size_t next = 0, pending = 0;
@@ -100,7 +100,7 @@ class ChunkStorage {
     Clock::time_point began;
   };
   struct Call {
-    Job* job = nullptr;  ///< null, and no question: its end is of no use any more
+    Job* job = nullptr;  ///< null, and no question: it was given up
     std::shared_ptr<Question> question;
     std::size_t first = 0, count = 0;
     std::vector<std::byte*> buffers;

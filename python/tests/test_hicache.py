@@ -213,6 +213,8 @@ def test_a_further_pool_needs_a_storage_of_its_own(sglang, tmp_path):
 def test_a_pool_of_another_shape_is_refused(sglang, tmp_path):
     with pytest.raises(ValueError, match="not at regular places"):
         opened({"storage": slots(tmp_path)}, {PoolName.KV: Pool(shift=8)})
+    with pytest.raises(ValueError, match="not at regular places"):
+        opened({"storage": slots(tmp_path)}, {PoolName.KV: Pool(shift=-1)})
     small = Pool()
     small.kv_buffer[1].nbytes -= 1  # the last page ends behind it
     with pytest.raises(ValueError, match="not at regular places"):
@@ -295,6 +297,28 @@ def test_which_beginnings_a_pool_can_bring_back(sglang, tmp_path, policy, window
     storage.close()
 
 
+def test_only_windows_are_looked_for_behind_a_gap(sglang, tmp_path):
+    """A storage with other writers is asked for each page then, which costs more."""
+    pools = {PoolName.KV: Pool(), PoolName.SWA: Pool()}
+    storage, _ = opened({"storage": slots(tmp_path), "pools": {"swa": slots(tmp_path, "swa")}}, pools)
+    asked = []
+
+    class Core:
+        def have(self, keys, gaps):
+            asked.append(gaps)
+            return [True] * len(keys)
+
+    held = {name: pool.core for name, pool in storage._pools.items()}
+    for pool in storage._pools.values():
+        pool.core = Core()
+    for policy in (PoolHitPolicy.ALL_PAGES, PoolHitPolicy.TRAILING_PAGES):
+        storage.batch_exists_v2(keys_of(range(4)), [PoolTransfer(PoolName.SWA, None, keys_of([3]), policy)])
+    assert asked == [False, False, False, True]
+    for name, core in held.items():
+        storage._pools[name].core = core
+    storage.close()
+
+
 def test_a_pool_that_only_gives_out_numbers_hinders_nothing(sglang, tmp_path):
     pool = Pool()
     pool.get_page_buffer_meta = lambda indices: None
@@ -327,7 +351,11 @@ def test_an_error_costs_the_hits_of_its_pool(sglang, tmp_path, caplog):
 
 def test_places_of_another_number_move_nothing(sglang, tmp_path):
     storage, _ = opened({"storage": slots(tmp_path)})
-    assert storage.batch_set_v1(keys_of(range(2)), places(range(3))) == [False] * 2
+    keys = keys_of(range(2))
+    for wrong in (places(range(3)), places(range(2))[:-1], None):
+        assert storage.batch_set_v1(keys, wrong) == [False] * 2
+    assert storage.batch_exists(keys) == 0
+    assert storage.batch_set_v1(keys, places(range(2))) == [True] * 2  # it goes on
     storage.close()
 
 

@@ -228,9 +228,10 @@ class CanopyStorage(HiCacheStorage):
         core = pool.core
         if core is None or not keys:
             return [pool.no_bytes] * len(keys)
+        if host_indices is None or len(host_indices) != len(keys) * pool.page:
+            logger.error("canopy: %d pages of %d tokens came without as many places in the pool %s", len(keys), pool.page, name)
+            return [False] * len(keys)
         try:
-            if host_indices is None or len(host_indices) != len(keys) * pool.page:
-                raise ValueError(f"{len(keys)} pages of {pool.page} tokens need as many places in the pool '{name}'")
             begun = time.perf_counter()
             good = core.run(load, keys, (host_indices[:: pool.page] // pool.page).tolist())
             self._count(load, pool, sum(good), time.perf_counter() - begun)

@@ -145,7 +145,8 @@ TEST_CASE("chunk storage: what is stored comes back, and only once to the storag
   std::ranges::fill(world.rows, std::byte{0xee});
   CHECK(world.run(true, 0, 20) == kAll);
   for (int i = 0; i < 20; ++i) CHECK(world.has(i, i));
-  CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}, false) == std::vector<std::uint8_t>{1, 0, 1});
+  CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}, false) ==
+        std::vector<std::uint8_t>{1, 0, 1});
 }
 
 TEST_CASE("chunk storage: the parts of a row come from their columns, and go back to them") {
@@ -296,7 +297,8 @@ TEST_CASE("chunk storage: threads ask while jobs run") {
   std::vector<std::thread> threads;
   for (int number = 0; number < 3; ++number)
     threads.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) CHECK(world.storage.have({World::name(i % 20)}, false) == std::vector<std::uint8_t>{1});
+      for (int i = 0; i < 200; ++i)
+        CHECK(world.storage.have({World::name(i % 20)}, false) == std::vector<std::uint8_t>{1});
     });
   for (int i = 0; i < 100; ++i) CHECK(world.run(i % 2 == 0, 0, 20) == kAll);
   for (std::thread& thread : threads) thread.join();
