@@ -328,6 +328,29 @@ def test_a_pool_that_only_gives_out_numbers_hinders_nothing(sglang, tmp_path):
     storage.close()
 
 
+def test_sglangs_metrics_have_the_calls_since_the_last_time(sglang, tmp_path, monkeypatch):
+    @dataclasses.dataclass
+    class StorageMetrics:
+        prefetch_pgs: list = dataclasses.field(default_factory=list)
+        backup_pgs: list = dataclasses.field(default_factory=list)
+        prefetch_bandwidth: list = dataclasses.field(default_factory=list)
+        backup_bandwidth: list = dataclasses.field(default_factory=list)
+
+    for name in ("sglang.srt.observability", "sglang.srt.observability.metrics_collector"):
+        module = types.ModuleType(name)
+        module.__path__, module.StorageMetrics = [], StorageMetrics
+        monkeypatch.setitem(sys.modules, name, module)
+    storage, _ = opened({"storage": slots(tmp_path)}, enable_storage_metrics=True)
+    keys = keys_of(range(3))
+    storage.batch_set_v1(keys, places(range(3)))
+    storage.batch_get_v1(keys[:2], places(range(2)))
+    stats = storage.get_stats()
+    assert (stats.backup_pgs, stats.prefetch_pgs) == ([3], [2])
+    assert len(stats.backup_bandwidth) == 1 and stats.prefetch_bandwidth[0] > 0
+    assert storage.get_stats() is None
+    storage.close()
+
+
 # ---- What an error costs ----
 
 def test_an_error_costs_the_hits_of_its_pool(sglang, tmp_path, caplog):
