@@ -1,5 +1,6 @@
 /// How a ChunkStorage moves the chunks of its jobs between their rows and the storage.
 #include <algorithm>
+#include <cstring>
 
 #include "chunk_storage.h"
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadingSpec, OffloadKey, ReqContext
     from vllm.v1.kv_offload.tiering.base import TransferJob
 
-PLACE = "the tier below the CPU"
-
 
 class Lookups(AsyncLookupManager):
     """Asks the storage in a thread of vLLM's, once for all keys of a step."""
@@ -72,7 +70,7 @@ class CanopyTier(SecondaryTierManager):
             meaning(offloading_spec, self.block_size_bytes), int(staging_bytes), float(limit_s),
         )
         self._lookups = Lookups(self)
-        self._troubles = Troubles(logger, PLACE, "chunk")
+        self._troubles = Troubles(logger, "the tier below the CPU", "chunk")
         logger.info(
             "canopy: a tier below the CPU keeps chunks of %d bytes on %s (vLLM %s)",
             self.block_size_bytes, "".join(storage), release(),
