@@ -16,11 +16,7 @@
 namespace canopy::python {
 namespace {
 
-constexpr unsigned kStrikes = 4;  // failures in a row after which a storage is left alone
-constexpr auto kPause = std::chrono::seconds(5);
-constexpr int kLookMs = 50;        // with a descriptor; without one the storage is asked each millisecond
-constexpr std::size_t kParts = 8;  // calls among which the memory is divided: some are copied while others are written
-constexpr auto kGood = std::uint8_t{1};
+constexpr int kLookMs = 50;  // with a descriptor; without one the storage is asked each millisecond
 
 PageKey page_key(const Sha256& digest) {
   PageKey key;
@@ -35,7 +31,8 @@ PageKey page_key(const Sha256& digest) {
 struct ChunkStorage::Question {
   std::vector<PageKey> keys;
   std::vector<std::uint8_t> there;
-  std::size_t next = 0;
+  bool gaps = false;
+  std::size_t pending = 0;  ///< calls
   bool answered = false;
 };
 
@@ -54,7 +51,7 @@ ChunkStorage::ChunkStorage(Settings settings) : settings_(std::move(settings)) {
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (std::size_t i = settings_.staging; i-- > 0;) free_.push_back(memory_ + i * settings_.record_bytes);
   settings_.storage->use_memory({memory_, memory_bytes_});
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { loop(); });
 }
 
 void ChunkStorage::stop() {
@@ -85,11 +82,12 @@ PageKey ChunkStorage::key_of(const std::string& name) const {
   return page_key(sha256({space, sizeof space_.bits}, name));
 }
 
-std::vector<std::uint8_t> ChunkStorage::have(std::vector<std::string> names) {
+std::vector<std::uint8_t> ChunkStorage::have(const std::vector<std::string>& names, bool gaps) {
+  if (names.empty()) return {};
   const auto question = std::make_shared<Question>();
   for (const std::string& name : names) question->keys.push_back(key_of(name));
   question->there.resize(names.size());
-  if (names.empty()) return {};
+  question->gaps = gaps;
   std::unique_lock lock(mutex_);
   new_questions_.push_back(question);
   wake();
@@ -97,19 +95,47 @@ std::vector<std::uint8_t> ChunkStorage::have(std::vector<std::string> names) {
   return question->answered ? question->there : std::vector<std::uint8_t>(names.size());
 }
 
+/// Queues a job. After stop() it ends at once, with nothing done.
+void ChunkStorage::open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks) {
+  job->result.load = load;
+  job->result.good.resize(chunks.size());
+  for (const Chunk& chunk : chunks) job->keys.push_back(key_of(chunk.name));
+  job->chunks = std::move(chunks);
+  job->began = Clock::now();
+  const std::lock_guard lock(mutex_);
+  if (stop_) {
+    if (job->waiting) job->waiting->set_value(std::move(job->result));
+    else ended_.push_back(std::move(job->result));
+    return;
+  }
+  new_jobs_.push_back(std::move(job));
+  ++open_;
+  wake();
+}
+
 void ChunkStorage::begin(std::uint64_t job, bool load, std::vector<Chunk> chunks) {
   auto begun = std::make_unique<Job>();
-  begun->result.job = job, begun->result.load = load;
-  begun->result.good.resize(chunks.size());
-  for (const Chunk& chunk : chunks) begun->keys.push_back(key_of(chunk.name));
-  begun->chunks = std::move(chunks);
-  begun->began = Clock::now();
+  begun->result.job = job;
+  open(std::move(begun), load, std::move(chunks));
+}
+
+ChunkStorage::Ended ChunkStorage::run(bool load, std::vector<Chunk> chunks) {
+  std::promise<Ended> end;
+  auto job = std::make_unique<Job>();
+  job->waiting = &end;
+  open(std::move(job), load, std::move(chunks));
+  return end.get_future().get();
+}
+
+bool ChunkStorage::clear() {
+  std::future<bool> cleared;
   {
     const std::lock_guard lock(mutex_);
-    new_jobs_.push_back(std::move(begun));
-    ++open_;
+    if (stop_) return false;
+    cleared = new_clears_.emplace_back().get_future();
+    wake();
   }
-  wake();
+  return cleared.get();
 }
 
 std::vector<ChunkStorage::Ended> ChunkStorage::ended() {
@@ -129,15 +155,26 @@ ChunkStorage::Figures ChunkStorage::figures() const {
 
 // ---- The thread ----
 
-void ChunkStorage::run() {
+void ChunkStorage::loop() {
   for (;;) try {
       serve();
       return;
-    } catch (const std::exception& error) {  // no memory: whatever has not begun fails, and nothing is asked any more
-      const std::lock_guard lock(mutex_);
-      figures_.flaw = error.what();
-      paused_until_ = Clock::time_point::max();
+    } catch (const std::exception& error) {  // no memory, or a storage that throws
+      fail(error.what());
     }
+}
+
+/// Ends all that is under way, and asks the storage for nothing any more.
+void ChunkStorage::fail(const char* flaw) {
+  failed_ = true;
+  paused_until_ = Clock::time_point::max();
+  for (auto& [_, call] : calls_) {
+    call.job = nullptr;
+    if (call.question) end_part(*std::exchange(call.question, nullptr));
+  }
+  for (auto& job : jobs_) job->pending = 0, job->next = job->chunks.size();
+  const std::lock_guard lock(mutex_);
+  figures_.flaw = flaw;
 }
 
 void ChunkStorage::serve() {
@@ -145,14 +182,15 @@ void ChunkStorage::serve() {
   for (bool stopping = false;;) {
     bool busy = take(stopping);
     busy |= begin_calls();
-    if (stopping && jobs_.empty() && calls_.empty()) return;
+    if (stopping && jobs_.empty() && (calls_.empty() || failed_)) return;
     for (std::size_t count; (count = settings_.storage->poll(done)) > 0; busy = true)
       for (const StorageDone& one : std::span(done).first(count)) {
         const auto found = calls_.find(one.ticket);
         if (found == calls_.end()) continue;
         Call call = std::move(found->second);
         calls_.erase(found);
-        call.buffers.empty() ? answer(call, one) : moved(call, one);
+        if (!call.job && !call.question) free_.insert(free_.end(), call.buffers.begin(), call.buffers.end());
+        else call.buffers.empty() ? answer(call, one) : moved(call, one);
       }
     if (!busy) wait();
   }
@@ -169,11 +207,13 @@ void ChunkStorage::wait() {
 /// Takes what other threads want. Returns true if there was anything.
 bool ChunkStorage::take(bool& stopping) {
   std::deque<std::shared_ptr<Question>> questions;
+  std::deque<std::promise<bool>> clears;
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stop_;
     questions = std::exchange(new_questions_, {});
+    clears = std::exchange(new_clears_, {});
     any = !new_jobs_.empty() || !questions.empty();
     for (auto& job : new_jobs_) {  // loads first: a request waits for them
       const auto before = job->result.load
@@ -183,188 +223,57 @@ bool ChunkStorage::take(bool& stopping) {
     }
     new_jobs_.clear();
   }
-  for (auto& question : questions) ask(std::move(question));
+  for (std::promise<bool>& clear : clears) clear.set_value(settings_.storage->flush(space_));
+  for (const auto& question : questions) {
+    question->pending = 1;
+    const std::size_t count = question->keys.size();
+    const std::size_t part = question->gaps && !settings_.storage->traits().exact ? 1 : count;
+    for (std::size_t at = 0; at < count; at += part) ask(question, at, part);  // a call counts no further than a gap
+    end_part(*question);
+  }
   if (stopping)
     for (auto& job : jobs_) job->next = job->chunks.size();
   return any;
 }
 
-/// Asks for the chunks from question->next on, or ends the question.
-void ChunkStorage::ask(std::shared_ptr<Question> question) {
-  if (question->next >= question->keys.size() || paused()) {
-    const std::lock_guard lock(mutex_);
-    question->answered = true;
-    changed_.notify_all();
-    return;
-  }
+/// Asks for some of the chunks of a question, unless the storage is left alone.
+void ChunkStorage::ask(const std::shared_ptr<Question>& question, std::size_t first, std::size_t count) {
+  if (count == 0 || paused()) return;
+  ++question->pending;
   Call call;
-  call.question = question;
+  call.question = question, call.first = first, call.count = count;
   calls_.emplace(++ticket_, std::move(call));
-  settings_.storage->find(ticket_, space_, std::span(question->keys).subspan(question->next), limit_us());
+  settings_.storage->find(ticket_, space_, std::span(question->keys).subspan(first, count), limit_us());
+}
+
+/// Ends a part of a question. After the last one, have() returns.
+void ChunkStorage::end_part(Question& question) {
+  if (--question.pending > 0) return;
+  const std::lock_guard lock(mutex_);
+  question.answered = true;
+  changed_.notify_all();
 }
 
 void ChunkStorage::answer(Call& call, const StorageDone& done) {
   judge(done.fate);
+  const std::size_t found = done.fate == Fate::done ? std::min<std::size_t>(done.found, call.count) : 0;
   if (call.question) {
-    Question& question = *call.question;
-    if (done.fate != Fate::done) {
-      question.next = question.keys.size();
-    } else {
-      const std::size_t found = std::min<std::size_t>(done.found, question.keys.size() - question.next);
-      std::fill_n(question.there.begin() + static_cast<std::ptrdiff_t>(question.next), found, kGood);
-      // After a gap: another question is cheap only if the storage answers from its own memory.
-      question.next = settings_.storage->traits().exact ? question.next + found + 1 : question.keys.size();
-    }
-    return ask(std::move(call.question));
+    std::fill_n(call.question->there.begin() + static_cast<std::ptrdiff_t>(call.first), found, kGood);
+    // After a gap: another call is cheap, because the storage answers from its own memory.
+    if (done.fate == Fate::done && found < call.count && settings_.storage->traits().exact)
+      ask(call.question, call.first + found + 1, call.count - found - 1);
+    return end_part(*call.question);
   }
   Job& job = *call.job;
   --job.pending;
   job.looked = true;
-  if (done.fate == Fate::done) {
-    const std::size_t found = std::min<std::size_t>(done.found, job.chunks.size());
-    std::fill_n(job.result.good.begin(), found, kGood);
-    job.next = std::max(job.next, found);
+  std::fill_n(job.result.good.begin(), found, kGood);
+  job.next = std::max(job.next, found);
+  {
     const std::lock_guard lock(mutex_);
     figures_.known += found;
   }
   end_if_done(job);
-}
-
-bool ChunkStorage::begin_calls() {
-  bool any = false;
-  for (std::size_t i = 0; i < jobs_.size();) {
-    Job& job = *jobs_[i];
-    const std::size_t before = jobs_.size();
-    while (calls_.size() < settings_.storage->traits().calls && begin_job(job)) any = true;
-    end_if_done(job);
-    if (jobs_.size() == before) ++i;
-    else any = true;
-  }
-  return any;
-}
-
-/// Begins one more call of a job. Returns false if there is none to begin now.
-bool ChunkStorage::begin_job(Job& job) {
-  if (job.next >= job.chunks.size()) return false;
-  if (paused()) {
-    const std::lock_guard lock(mutex_);
-    figures_.refused += job.chunks.size() - job.next;
-    job.next = job.chunks.size();
-    return false;
-  }
-  if (!job.result.load && !job.looked) {
-    if (job.pending > 0) return false;
-    Call call;
-    call.job = &job;
-    ++job.pending;
-    calls_.emplace(++ticket_, std::move(call));
-    settings_.storage->find(ticket_, space_, job.keys, limit_us());
-    return true;
-  }
-  const std::size_t count =
-      std::min({job.chunks.size() - job.next, free_.size(), std::size_t{settings_.storage->traits().batch},
-                std::max<std::size_t>(settings_.staging / kParts, 1)});
-  if (count == 0) return false;
-  Call call;
-  call.job = &job, call.first = job.next, call.count = count;
-  std::vector<std::uint32_t> words;
-  for (std::size_t at = job.next; at < job.next + count; ++at) {
-    std::byte* const buffer = free_.back();
-    free_.pop_back();
-    call.buffers.push_back(buffer);
-    if (job.result.load) continue;
-    std::memcpy(buffer + kRecordHeader, row(job.chunks[at]), settings_.row_bytes);
-    seal_record(buffer, facts(job, at, words));
-  }
-  job.next += count;
-  ++job.pending;
-  const auto keys = std::span(job.keys).subspan(call.first, count);
-  const auto [made, _] = calls_.emplace(++ticket_, std::move(call));
-  const std::vector<std::byte*>& buffers = made->second.buffers;
-  if (job.result.load) settings_.storage->get(ticket_, space_, keys, buffers, limit_us());
-  else {
-    const std::vector<const std::byte*> records(buffers.begin(), buffers.end());
-    settings_.storage->put(ticket_, space_, keys, records, limit_us(), 0);
-  }
-  return true;
-}
-
-void ChunkStorage::moved(Call& call, const StorageDone& done) {
-  Job& job = *call.job;
-  judge(done.fate == Fate::absent || done.fate == Fate::full ? Fate::done : done.fate);
-  std::vector<Fate> fates(done.fates.begin(), done.fates.end());
-  fates.resize(call.count, done.fate == Fate::done ? Fate::failed : done.fate);
-  std::vector<std::uint8_t> good(call.count);
-  for (std::size_t i = 0; i < call.count; ++i)
-    good[i] = fates[i] == Fate::done && (!job.result.load || read(call, i)) ? kGood : std::uint8_t{0};
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < call.count; ++i) {
-      if (good[i]) ++(job.result.load ? figures_.loaded : figures_.stored);
-      else if (fates[i] == Fate::absent) ++figures_.absent;
-      else if (fates[i] != Fate::done) ++figures_.failed;
-    }
-  }
-  std::ranges::copy(good, job.result.good.begin() + static_cast<std::ptrdiff_t>(call.first));
-  free_.insert(free_.end(), call.buffers.begin(), call.buffers.end());
-  --job.pending;
-  end_if_done(job);
-}
-
-/// Checks a record and copies its bytes to their row. Returns false, and removes the record, if it is not as it should
-/// be.
-bool ChunkStorage::read(Call& call, std::size_t i) {
-  const Job& job = *call.job;
-  const std::size_t at = call.first + i;
-  std::vector<std::uint32_t> words;
-  const char* const flaw = flaw_of_record(call.buffers[i], facts(job, at, words));
-  if (!flaw) {
-    std::memcpy(row(job.chunks[at]), call.buffers[i] + kRecordHeader, settings_.row_bytes);
-    return true;
-  }
-  settings_.storage->remove(space_, {&job.keys[at], 1});
-  const std::lock_guard lock(mutex_);
-  ++figures_.damaged;
-  figures_.flaw = flaw;
-  return false;
-}
-
-RecordFacts ChunkStorage::facts(const Job& job, std::size_t at, std::vector<std::uint32_t>& words) const {
-  const std::string& name = job.chunks[at].name;
-  words.assign((name.size() + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t), 0);
-  std::memcpy(words.data(), name.data(), name.size());
-  RecordFacts facts;
-  facts.key = job.keys[at], facts.parent = space_;
-  facts.fingerprint = settings_.fingerprint;
-  facts.words = words;
-  facts.image_bytes = settings_.row_bytes;
-  return facts;
-}
-
-void ChunkStorage::end_if_done(Job& job) {
-  if (job.pending > 0 || job.next < job.chunks.size()) return;
-  const auto at = std::ranges::find_if(jobs_, [&](const auto& one) { return one.get() == &job; });
-  job.result.seconds = std::chrono::duration<double>(Clock::now() - job.began).count();
-  {
-    const std::lock_guard lock(mutex_);
-    ended_.push_back(std::move(job.result));
-    --open_;
-    changed_.notify_all();
-  }
-  jobs_.erase(at);
-}
-
-/// Counts failures in a row.
-void ChunkStorage::judge(Fate fate) {
-  if (fate == Fate::done) {
-    strikes_ = 0;
-    return;
-  }
-  if (++strikes_ < kStrikes) return;
-  strikes_ = 0;
-  paused_until_ = Clock::now() + kPause;
-  const std::lock_guard lock(mutex_);
-  ++figures_.pauses;
 }
 
 }  // namespace canopy::python

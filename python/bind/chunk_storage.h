@@ -5,9 +5,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -15,25 +15,27 @@
 
 #include <tiers/page_record.h>
 
+#include "chunk_rows.h"
+
 namespace canopy::python {
 
 /// Chunks of bytes on a storage, as records: a header with the chunk's name and checksums before the bytes, checked
-/// when a record is read. Chunks live in rows of one memory; records are made and checked in memory of its own, by one
-/// thread, which alone calls the storage.
+/// when a record is read. Chunks are rows of the caller's memory; records are made and checked in memory of its own, by
+/// one thread, which alone calls the storage.
 ///
 /// A storage that fails several times in a row is left alone for a while: what is asked meanwhile is not there, and
 /// what is stored is refused. So a storage that has gone costs a caller no waiting.
 ///
-/// Thread: any; each function but have() and drain() returns at once.
-/// Errors: a job that fails ends all the same, with the chunks that succeeded.
+/// Thread: any. Functions that wait say so; the others return at once.
+/// Errors: a job that fails ends all the same, with the chunks that succeeded. After an exception of the storage, it is
+/// empty.
 class ChunkStorage {
  public:
   struct Settings {
     std::shared_ptr<PageStorage> storage;
-    std::uint64_t record_bytes = 0;  ///< Bytes of a record; record_bytes(row_bytes).
-    Fingerprint fingerprint{};       ///< Hash of the meaning of the bytes, as the storage has it.
-    std::span<std::byte> rows;       ///< outlives this object
-    std::size_t row_bytes = 0;
+    std::uint64_t record_bytes = 0;  ///< bytes of a record; record_bytes(rows.bytes())
+    Fingerprint fingerprint{};       ///< hash of the meaning of the bytes, as the storage has it
+    ChunkRows rows;
     std::size_t staging = 0;          ///< records that may be under way at a time
     std::chrono::microseconds limit;  ///< time limit of a call of the storage
   };
@@ -62,15 +64,22 @@ class ChunkStorage {
     std::string flaw;          ///< Short error message about the last record that was not as it should be.
   };
 
-  /// Returns which of the chunks the storage has. Waits for the storage, at most twice the time limit. Of a storage
-  /// with other writers, only the chunks before the first that is not there are found.
-  std::vector<std::uint8_t> have(std::vector<std::string> names);
+  /// Returns which of the chunks the storage has. Waits for the storage, at most twice the time limit. `gaps`: also of
+  /// a storage with other writers, finds chunks after the first that is not there.
+  std::vector<std::uint8_t> have(const std::vector<std::string>& names, bool gaps);
   /// Begins a job. REQUIRES: its rows stay as they are until it has ended.
   void begin(std::uint64_t job, bool load, std::vector<Chunk> chunks);
+  /// Returns the jobs that have ended since the last call.
   std::vector<Ended> ended();
+  /// Runs a job and waits for its end. ended() does not return it.
+  Ended run(bool load, std::vector<Chunk> chunks);
   /// Waits until all jobs have ended.
   void drain();
+  /// Forgets all chunks. Waits for the storage. Returns false if it may have them again when it is opened later.
+  bool clear();
   Figures figures() const;
+  /// Returns true if other processes can read the chunks.
+  bool shared() const { return settings_.storage->traits().shared; }
 
   static std::uint64_t record_bytes(std::size_t row_bytes) {
     return kRecordHeader + (row_bytes + kAlign - 1) / kAlign * kAlign;
@@ -78,10 +87,12 @@ class ChunkStorage {
 
  private:
   static constexpr std::size_t kAlign = 4096;
+  static constexpr std::uint8_t kGood = 1;
   using Clock = std::chrono::steady_clock;
   struct Question;
   struct Job {
     Ended result;
+    std::promise<Ended>* waiting = nullptr;  ///< the caller of run()
     std::vector<Chunk> chunks;
     std::vector<PageKey> keys;
     std::size_t next = 0, pending = 0;
@@ -89,18 +100,21 @@ class ChunkStorage {
     Clock::time_point began;
   };
   struct Call {
-    Job* job = nullptr;
+    Job* job = nullptr;  ///< null, and no question: it was given up
     std::shared_ptr<Question> question;
     std::size_t first = 0, count = 0;
     std::vector<std::byte*> buffers;
   };
 
-  void run();
+  void open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks);
+  void loop();
+  void fail(const char* flaw);
   void serve();
   bool take(bool& stopping);
   bool begin_calls();
   bool begin_job(Job& job);
-  void ask(std::shared_ptr<Question> question);
+  void ask(const std::shared_ptr<Question>& question, std::size_t first, std::size_t count);
+  void end_part(Question& question);
   void answer(Call& call, const StorageDone& done);
   void moved(Call& call, const StorageDone& done);
   bool read(Call& call, std::size_t i);
@@ -110,7 +124,6 @@ class ChunkStorage {
   void wait();
   void wake() const;
   PageKey key_of(const std::string& name) const;
-  std::byte* row(const Chunk& chunk) const { return settings_.rows.data() + chunk.row * settings_.row_bytes; }
   RecordFacts facts(const Job& job, std::size_t at, std::vector<std::uint32_t>& words) const;
   std::uint64_t limit_us() const { return static_cast<std::uint64_t>(settings_.limit.count()); }
 
@@ -125,6 +138,7 @@ class ChunkStorage {
   // Under the mutex:
   std::deque<std::unique_ptr<Job>> new_jobs_;
   std::deque<std::shared_ptr<Question>> new_questions_;
+  std::deque<std::promise<bool>> new_clears_;
   std::vector<Ended> ended_;
   std::size_t open_ = 0;  ///< jobs that have not ended
   bool stop_ = false;
@@ -136,6 +150,7 @@ class ChunkStorage {
   std::vector<std::byte*> free_;
   std::uint64_t ticket_ = 0;
   unsigned strikes_ = 0;
+  bool failed_ = false;
   Clock::time_point paused_until_{};
   std::thread thread_;
 };

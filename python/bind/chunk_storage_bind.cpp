@@ -1,11 +1,14 @@
 #include "chunk_storage_bind.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
+#include <memory>
+#include <tuple>
 
 #include "chunk_storage.h"
 #include "registry.h"
@@ -29,9 +32,12 @@ class Buffer {
   Py_buffer view_{};
 };
 
+/// Returns the name that a key gives a chunk: keys of vLLM are bytes, those of SGLang are text.
 std::string name_of(nb::handle key) {
-  if (!PyBytes_Check(key.ptr())) throw nb::type_error("a key of vLLM must be bytes");
-  return {PyBytes_AS_STRING(key.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(key.ptr()))};
+  if (PyBytes_Check(key.ptr()))
+    return {PyBytes_AS_STRING(key.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(key.ptr()))};
+  if (!PyUnicode_Check(key.ptr())) throw nb::type_error("a key must be bytes or text");
+  return nb::cast<std::string>(key);
 }
 
 /// Returns true for a number with a unit, "100GiB": JSON can only write it as text.
@@ -56,13 +62,12 @@ std::string options_of(nb::handle given) {
   return "{" + text + "}";
 }
 
-/// ChunkStorage for Python. Keys are bytes, rows are numbers.
+/// ChunkStorage for Python. Keys are bytes or text, rows are numbers.
 class Tier {
  public:
-  Tier(nb::handle storage, nb::handle rows, std::size_t row_bytes, const std::string& meaning,
-       std::size_t staging_bytes, double limit_s)
-      : buffer_(std::in_place, rows), rows_(row_bytes ? buffer_->bytes().size() / row_bytes : 0) {
-    if (rows_ == 0) throw nb::value_error("the memory has no row");
+  Tier(nb::handle storage, ChunkRows rows, const std::string& meaning, std::size_t staging_bytes, double limit_s)
+      : rows_(rows.count()) {
+    if (rows.count() == 0 || rows.bytes() == 0) throw nb::value_error("the memory has no row");
     if (!nb::isinstance<nb::dict>(storage) || nb::len(storage) != 1)
       throw nb::value_error(
           "storage: expected one name with its options: {'slots': {'path': ..., 'capacity': '100GiB'}}");
@@ -72,10 +77,9 @@ class Tier {
       options = options_of(given);
     }
     ChunkStorage::Settings settings;
-    settings.record_bytes = ChunkStorage::record_bytes(row_bytes);
+    settings.record_bytes = ChunkStorage::record_bytes(rows.bytes());
     settings.fingerprint = fingerprint_of(meaning);
-    settings.rows = buffer_->bytes();
-    settings.row_bytes = row_bytes;
+    settings.rows = std::move(rows);
     settings.staging = std::max<std::size_t>(staging_bytes / settings.record_bytes, 4);
     settings.limit = std::chrono::microseconds(static_cast<std::int64_t>(limit_s * 1e6));
     settings.storage = take(registry().make<PageStorage>(
@@ -83,29 +87,51 @@ class Tier {
     tier_ = std::make_unique<ChunkStorage>(std::move(settings));
   }
 
-  std::vector<bool> have(nb::handle keys) {
+  /// Returns a storage for the rows of one buffer, which is not released before close().
+  static std::unique_ptr<Tier> of_buffer(nb::handle storage, nb::handle rows, std::size_t row_bytes,
+                                         const std::string& meaning, std::size_t staging_bytes, double limit_s) {
+    auto buffer = std::make_unique<Buffer>(rows);
+    const std::span<std::byte> bytes = buffer->bytes();
+    auto made = std::make_unique<Tier>(
+        storage, ChunkRows({{bytes.data(), row_bytes, row_bytes}}, row_bytes ? bytes.size() / row_bytes : 0), meaning,
+        staging_bytes, limit_s);
+    made->buffer_ = std::move(buffer);
+    return made;
+  }
+
+  /// Returns a storage for rows in columns (address, bytes, step).
+  static std::unique_ptr<Tier> of_columns(
+      nb::handle storage, const std::vector<std::tuple<std::uintptr_t, std::size_t, std::size_t>>& columns,
+      std::size_t rows, const std::string& meaning, std::size_t staging_bytes, double limit_s) {
+    std::vector<ChunkRows::Column> parts;
+    for (const auto& [address, bytes, step] : columns)
+      parts.push_back({reinterpret_cast<std::byte*>(address), bytes, step});
+    return std::make_unique<Tier>(storage, ChunkRows(std::move(parts), rows), meaning, staging_bytes, limit_s);
+  }
+
+  std::vector<bool> have(nb::handle keys, bool gaps) {
     std::vector<std::string> names;
     for (const nb::handle key : keys) names.push_back(name_of(key));
     std::vector<std::uint8_t> there;
     {
       const auto tier = open();
       const nb::gil_scoped_release released;
-      there = tier->have(std::move(names));
+      there = tier->have(names, gaps);
     }
     return {there.begin(), there.end()};
   }
   void begin(std::uint64_t job, bool load, nb::handle keys, nb::handle rows) {
-    std::vector<ChunkStorage::Chunk> chunks;
-    for (const nb::handle key : keys) chunks.push_back({name_of(key), 0});
-    std::size_t at = 0;
-    for (const nb::handle row : rows) {
-      const auto number = nb::cast<std::size_t>(row);
-      if (at == chunks.size() || number >= rows_)
-        throw nb::value_error("a job needs one row of the memory for each key");
-      chunks[at++].row = number;
+    open()->begin(job, load, chunks_of(keys, rows));
+  }
+  std::vector<bool> run(bool load, nb::handle keys, nb::handle rows) {
+    std::vector<ChunkStorage::Chunk> chunks = chunks_of(keys, rows);
+    std::vector<std::uint8_t> good;
+    {
+      const auto tier = open();
+      const nb::gil_scoped_release released;
+      good = tier->run(load, std::move(chunks)).good;
     }
-    if (at != chunks.size()) throw nb::value_error("a job needs one row of the memory for each key");
-    open()->begin(job, load, std::move(chunks));
+    return {good.begin(), good.end()};
   }
   nb::list ended() {
     nb::list all;
@@ -121,6 +147,12 @@ class Tier {
     const nb::gil_scoped_release released;
     tier->drain();
   }
+  bool clear() {
+    const auto tier = open();
+    const nb::gil_scoped_release released;
+    return tier->clear();
+  }
+  bool shared() const { return open()->shared(); }
   /// Ends the jobs under way and releases the memory of the rows.
   void close() {
     auto tier = std::exchange(tier_, {});
@@ -146,7 +178,21 @@ class Tier {
     return tier_;
   }
 
-  std::optional<Buffer> buffer_;
+  std::vector<ChunkStorage::Chunk> chunks_of(nb::handle keys, nb::handle rows) const {
+    std::vector<ChunkStorage::Chunk> chunks;
+    for (const nb::handle key : keys) chunks.push_back({name_of(key), 0});
+    std::size_t at = 0;
+    for (const nb::handle row : rows) {
+      const auto number = nb::cast<std::size_t>(row);
+      if (at == chunks.size() || number >= rows_)
+        throw nb::value_error("a job needs one row of the memory for each key");
+      chunks[at++].row = number;
+    }
+    if (at != chunks.size()) throw nb::value_error("a job needs one row of the memory for each key");
+    return chunks;
+  }
+
+  std::unique_ptr<Buffer> buffer_;
   std::size_t rows_;
   std::shared_ptr<ChunkStorage> tier_;  // before the buffer is released
 };
@@ -155,25 +201,34 @@ class Tier {
 
 void bind_chunk_storage(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<Tier>(
-      module, "ChunkStorage",
-      "Chunks of bytes on a storage (slots, redis), for the tier below vLLM's CPU tier. Records are checked "
-      "when they are read.")
-      .def(nb::init<nb::handle, nb::handle, std::size_t, const std::string&, std::size_t, double>(), "storage"_a,
-           "rows"_a, "row_bytes"_a, "meaning"_a, "staging_bytes"_a, "limit_s"_a,
+  nb::class_<Tier>(module, "ChunkStorage",
+                   "Chunks of bytes on a storage (slots, redis), for the tier below vLLM's CPU tier and below SGLang's "
+                   "host pools. Records are checked when they are read.")
+      .def(nb::new_(&Tier::of_buffer), "storage"_a, "rows"_a, "row_bytes"_a, "meaning"_a, "staging_bytes"_a,
+           "limit_s"_a,
            "storage: {'slots': {'path': ..., 'capacity': '100GiB'}}, as in an engine's file.\n"
            "rows: memory of rows of row_bytes bytes each.\n"
            "meaning: what the bytes mean; records with another meaning are never found.\n"
            "staging_bytes: memory for records under way.\nlimit_s: time limit of a call of the storage.")
-      .def("have", &Tier::have, "keys"_a, "Returns which of the keys the storage has. Waits, without Python's lock.")
+      .def_static("of_columns", &Tier::of_columns, "storage"_a, "columns"_a, "rows"_a, "meaning"_a, "staging_bytes"_a,
+                  "limit_s"_a,
+                  "The same for rows with parts in several places: row r has, for each column (address, bytes, step), "
+                  "the bytes at address + r * step. The memory must outlive this object, or its close().")
+      .def("have", &Tier::have, "keys"_a, "gaps"_a = false,
+           "Returns which of the keys the storage has. Of a storage with other writers, only those before the first "
+           "that is not there, unless `gaps`. Waits, without Python's lock.")
       .def("begin", &Tier::begin, "job"_a, "load"_a, "keys"_a, "rows"_a)
+      .def("run", &Tier::run, "load"_a, "keys"_a, "rows"_a,
+           "Runs a job and returns which of the chunks were kept or read. Waits, without Python's lock.")
+      .def("clear", &Tier::clear,
+           "Forgets all chunks. Returns False if the storage may have them again when it is opened later.")
+      .def_prop_ro("shared", &Tier::shared, "True if other processes can read the chunks.")
       .def("ended", &Tier::ended, "Returns (job, ok, good, seconds) for each job that has ended since the last call.")
       .def("drain", &Tier::drain, "Waits until all jobs have ended.")
       .def("close", &Tier::close, "Waits for what is under way, and releases the memory.")
       .def("figures", &Tier::figures,
            "Returns counts of chunks: stored, known, loaded, absent, damaged, failed, refused; pauses; and the flaw of "
-           "the "
-           "last damaged record.");
+           "the last damaged record.");
 }
 
 }  // namespace canopy::python

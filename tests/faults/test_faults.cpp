@@ -55,6 +55,7 @@ constexpr Check kChecks[] = {
     {"planted_test_lab", {"--source-file=*lab_*", "--test-case-exclude=*published one*"}, {"apps/lab/lab"}},
     {"planted_test_slots", {"--source-file=*slots_*"}, {"plugins/slots"}},
     {"planted_test_redis", {"--source-file=*parts_test*,*resp_test*,*scripted_test*"}, {"plugins/redis"}},
+    {"planted_test_bind", {"--source-file=*chunk_*"}, {"python/bind"}},
     {"planted_test_tiers", {"--source-file=*page_record*"}, {"core/tiers/page_record"}},
     {"planted_test_bridge", {"--source-file=*workers_test*"}, {"inspector/bridge"}},
     {"planted_test_bridge", {"--source-file=*follower_test*"}, {"inspector/bridge"}},

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """A tier below vLLM's CPU tier: Canopy's on `slots` beside vLLM's own `fs`. Rate, and processor time for each GB.
 
-    vllm_tier_bench.py WHEEL FOLDER [--gib 2] [--chunk 2097152] [--job 32] [--under-way 4]
+    vllm_tier_bench.py WHEEL FOLDER [--gib 2] [--chunk 2097152] [--job 32] [--under-way 4] [--redis]
 
 WHEEL: the unpacked wheel of vLLM, with its extension for files (vllm/fs_io_C.abi3.so); torch and canopy on the path. FOLDER: on
 the disk to be measured. Chunks are stored in jobs, then looked up and loaded in another order, as the tiering manager does it,
 with a few jobs under way at a time. Both write with O_DIRECT where the disk can. Canopy's records carry a checksum that is
-verified by each load; files of `fs` have none. Processor time is of all threads of this process.
+verified by each load; files of `fs` have none. --redis: Canopy's on a redis-server of this machine, too. Processor time is of all
+threads of this process, without redis-server.
 """
 import argparse
+import contextlib
 import json
 import mmap
 import os
@@ -21,6 +23,7 @@ import time
 import types
 
 import vllm_wheel
+from redis_server import PROGRAM, redis_server
 
 
 def spec(blocks=1):
@@ -106,6 +109,7 @@ def main():
     parser.add_argument("--job", type=int, default=32)
     parser.add_argument("--under-way", type=int, default=4)
     parser.add_argument("--staging", type=int, default=64 << 20)
+    parser.add_argument("--redis", action="store_true")
     parser.add_argument("--slots", default="{}", help="more options of `slots`, as JSON")
     args = parser.parse_args()
     vllm_wheel.load(args.wheel)
@@ -129,9 +133,16 @@ def main():
         (f"vLLM fs{'' if native else ' (Python)'}",
          lambda view: FileSystemTierManager(spec(), view, "fs", str(folder / "fs"))),
     ]
+    address = str(folder / "redis.sock")
+    if args.redis and not PROGRAM:
+        print("SKIPPED redis: there is no redis-server and no valkey-server", file=sys.stderr)
+    elif args.redis:
+        makers.append(("canopy redis", lambda view: CanopyTier(spec(), view, "canopy", {"redis": {"at": address}}, args.staging,
+                                                               limit_s=30)))
     try:
         for name, make in makers * 2:
-            run(name, make, names, args)
+            with redis_server(folder) if name == "canopy redis" else contextlib.nullcontext():
+                run(name, make, names, args)
             shutil.rmtree(folder)
             folder.mkdir()
             os.sync()

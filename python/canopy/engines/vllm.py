@@ -29,13 +29,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import json
 import logging
 import os
 from typing import Any
 
 from .. import _core
+from . import releases
 
 RELEASES = ("0.31.0", "0.32.0", "0.33.0")
 """Releases of vLLM with which this module was tested."""
@@ -151,28 +151,15 @@ def release() -> str:
 
 
 def reason_of_release() -> str:
-    if release() in RELEASES or os.environ.get("CANOPY_ANY_RELEASE") == "1":
-        return ""
-    return (
-        f"vLLM {release()} is not a release that this package was tested with ({', '.join(RELEASES)}); "
-        "CANOPY_ANY_RELEASE=1 tries it all the same"
-    )
+    return releases.reason_of_release("vLLM", release(), RELEASES)
 
 
 def reason_of_tier() -> str:
     """Returns the reason why the tier below the CPU cannot be served; empty if there is none."""
     from vllm.v1.kv_offload.tiering.base import SecondaryTierManager
 
-    theirs = parameters_of(SecondaryTierManager)
-    wrong = sorted(name for name, ours in TIER.items() if theirs.get(name) != ours)
-    wrong += sorted(SecondaryTierManager.__abstractmethods__ - TIER.keys())
+    wrong = releases.differences(SecondaryTierManager, TIER)
     return f"the tiers of vLLM {release()} have another interface ({', '.join(wrong)})" if wrong else ""
-
-
-def parameters_of(kind: type) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of the functions that a class defines."""
-    functions = {name: function for name, function in vars(kind).items() if inspect.isfunction(function)}
-    return {name: tuple(inspect.signature(function).parameters) for name, function in functions.items()}
 
 
 def reason_against() -> str:
@@ -190,5 +177,5 @@ def interface() -> str:
         return ""
     if not {"ref_cnt", "chunk_id"} <= {name for name, *_ in ChunkStatus._fields_}:
         return ""
-    theirs = parameters_of(CachePolicy)
+    theirs = releases.parameters_of(CachePolicy)
     return next((name for name, ours in INTERFACES.items() if theirs == ours), "")

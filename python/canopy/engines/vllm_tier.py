@@ -22,14 +22,12 @@ from vllm.v1.kv_offload.tiering.async_lookup import AsyncLookupManager
 from vllm.v1.kv_offload.tiering.base import JobResult, SecondaryTierManager
 
 from .. import _core
+from .storages import LIMIT, STAGING, Troubles, in_folder, text_of
 from .vllm import logger, release
 
 if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadingSpec, OffloadKey, ReqContext
     from vllm.v1.kv_offload.tiering.base import TransferJob
-
-STAGING = 64 << 20  # bytes of memory for records under way
-LIMIT = 2.0  # seconds that a call of the storage may take
 
 
 class Lookups(AsyncLookupManager):
@@ -68,11 +66,11 @@ class CanopyTier(SecondaryTierManager):
         self._jobs: dict[int, tuple[bool, list[OffloadKey]]] = {}
         self._failed: list[int] = []  # jobs that end without having begun
         self._core: _core.ChunkStorage | None = _core.ChunkStorage(
-            of_replica(storage, offloading_spec), primary_kv_view, self.block_size_bytes,
+            in_folder(storage, folder_of(offloading_spec)), primary_kv_view, self.block_size_bytes,
             meaning(offloading_spec, self.block_size_bytes), int(staging_bytes), float(limit_s),
         )
         self._lookups = Lookups(self)
-        self._told = dict.fromkeys(("damaged", "pauses"), 0)
+        self._troubles = Troubles(logger, "the tier below the CPU", "chunk")
         logger.info(
             "canopy: a tier below the CPU keeps chunks of %d bytes on %s (vLLM %s)",
             self.block_size_bytes, "".join(storage), release(),
@@ -108,9 +106,10 @@ class CanopyTier(SecondaryTierManager):
     def get_finished_jobs(self) -> Iterable[JobResult]:
         results = []
         try:
-            for job, ok, good, seconds in self._core.ended() if self._core is not None else ():
-                results.append(self._ended(job, ok, good, seconds))
-            self._tell()
+            if self._core is not None:
+                for one in self._core.ended():
+                    results.append(self._ended(*one))
+                self._troubles.look(self._core.figures())
         except Exception as error:
             self._give_up(error)
         failed, self._failed = self._failed, []
@@ -177,25 +176,6 @@ class CanopyTier(SecondaryTierManager):
         last damaged record."""
         return self._core.figures() if self._core is not None else {}
 
-    def _tell(self) -> None:
-        if self._core is None:
-            return
-        now = self._core.figures()
-        if now["damaged"] > self._told["damaged"]:
-            if not self._told["damaged"]:
-                logger.warning(
-                    "canopy: a record of the tier below the CPU was not as it should be (%s); its chunk is computed again. "
-                    "Later ones are only counted", now["flaw"],
-                )
-            self._told["damaged"] = now["damaged"]
-        if now["pauses"] > self._told["pauses"]:
-            if not self._told["pauses"]:
-                logger.warning(
-                    "canopy: the storage of the tier below the CPU fails; it is left alone for 5 seconds at a time, and "
-                    "what it has is computed meanwhile"
-                )
-            self._told["pauses"] = now["pauses"]
-
     def _give_up(self, error: Exception) -> None:
         """Makes the tier empty. Jobs under way end first, so that nothing touches vLLM's memory afterwards."""
         logger.error("canopy: %s: %s; the tier below the CPU is empty from now on", type(error).__name__, error,
@@ -209,13 +189,10 @@ class CanopyTier(SecondaryTierManager):
             logger.error("canopy: %s: %s; its storage could not be closed", type(another).__name__, another)
 
 
-def of_replica(storage: dict[str, Any], spec: OffloadingSpec) -> dict[str, Any]:
-    """Returns the storage with a folder of its own for each data parallel replica: only one process may use a folder."""
+def folder_of(spec: OffloadingSpec) -> str:
+    """Returns the name of this data parallel replica; empty if it is the only one."""
     parallel = spec.config.parallel
-    if "slots" not in storage or parallel.data_parallel_size <= 1:
-        return storage
-    options = storage["slots"]
-    return {"slots": {**options, "path": f"{options['path']}/replica-{parallel.data_parallel_index}"}}
+    return f"replica-{parallel.data_parallel_index}" if parallel.data_parallel_size > 1 else ""
 
 
 def meaning(spec: OffloadingSpec, row_bytes: int) -> str:
@@ -225,7 +202,3 @@ def meaning(spec: OffloadingSpec, row_bytes: int) -> str:
     )
     fields = mapper.get_run_config() | {"rank": mapper.rank, "row_bytes": row_bytes}
     return "vLLM " + json.dumps(fields, sort_keys=True)
-
-
-def text_of(figures: dict[str, Any]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in figures.items() if name != "flaw")

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 
 using namespace canopy;
 using namespace canopy::python;
@@ -18,7 +19,7 @@ constexpr std::size_t kRow = 8192, kRows = 64;
 /// Records in memory. Each call ends in a later poll.
 class Shelf final : public PageStorage {
  public:
-  StorageTraits traits() const override { return {.exact = true, .batch = 4, .calls = 3}; }
+  StorageTraits traits() const override { return {.exact = exact, .batch = 4, .calls = 3}; }
   void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
     std::uint32_t found = 0;
     while (found < keys.size() && records.contains(keys[found].bits[0])) ++found;
@@ -27,6 +28,8 @@ class Shelf final : public PageStorage {
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
            std::uint64_t) override {
     CHECK(keys.size() <= 4);
+    if (throws) throw std::runtime_error("on purpose");
+    ++gets;
     std::vector<Fate> fates;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto record = records.find(keys[i].bits[0]);
@@ -49,7 +52,10 @@ class Shelf final : public PageStorage {
   void remove(const PageKey&, std::span<const PageKey> keys) override {
     for (const PageKey& key : keys) records.erase(key.bits[0]);
   }
-  bool flush(const PageKey&) override { return true; }
+  bool flush(const PageKey&) override {
+    records.clear();
+    return true;
+  }
   std::size_t poll(std::span<StorageDone> done) override {
     if (ended_.empty() || hold) return 0;
     done[0] = ended_.front();
@@ -63,8 +69,10 @@ class Shelf final : public PageStorage {
   }
   StorageUse use() const override { return {}; }
 
+  bool exact = true;
   std::atomic<Fate> fate{Fate::done};
-  std::atomic<bool> hold{false};
+  std::atomic<bool> hold{false}, throws{false};
+  std::atomic<int> gets{0};
   std::size_t most = 1000;
   std::map<std::uint64_t, std::vector<std::byte>> records;  // the tests touch it only while nothing is under way
 
@@ -83,8 +91,7 @@ struct World {
   ChunkStorage::Settings settings() {
     return {.storage = shelf,
             .record_bytes = ChunkStorage::record_bytes(kRow),
-            .rows = rows,
-            .row_bytes = kRow,
+            .rows = ChunkRows({{rows.data(), kRow, kRow}}, kRows),
             .staging = 8,
             .limit = std::chrono::milliseconds(200)};
   }
@@ -138,7 +145,87 @@ TEST_CASE("chunk storage: what is stored comes back, and only once to the storag
   std::ranges::fill(world.rows, std::byte{0xee});
   CHECK(world.run(true, 0, 20) == kAll);
   for (int i = 0; i < 20; ++i) CHECK(world.has(i, i));
-  CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}) == std::vector<std::uint8_t>{1, 0, 1});
+  CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}, false) ==
+        std::vector<std::uint8_t>{1, 0, 1});
+}
+
+TEST_CASE("chunk storage: the parts of a row come from their columns, and go back to them") {
+  constexpr std::size_t kKeys = 5000, kValues = 3192, kStep = 6000;  // keys and values apart, with room between them
+  std::vector<std::byte> keys(kStep * 4), values(kStep * 4);
+  const auto shelf = std::make_shared<Shelf>();
+  ChunkStorage storage({.storage = shelf,
+                        .record_bytes = ChunkStorage::record_bytes(kRow),
+                        .rows = ChunkRows({{keys.data(), kKeys, kStep}, {values.data(), kValues, kStep}}, 4),
+                        .staging = 8,
+                        .limit = std::chrono::milliseconds(200)});
+  const auto fill = [&](std::size_t row, int chunk) {
+    for (std::size_t at = 0; at < kKeys; ++at) keys[row * kStep + at] = World::byte_of(chunk, at);
+    for (std::size_t at = 0; at < kValues; ++at) values[row * kStep + at] = World::byte_of(chunk, kKeys + at);
+  };
+  for (const int row : {0, 1, 2, 3}) fill(static_cast<std::size_t>(row), row);
+  CHECK(storage.run(false, World::chunks(0, 4)).ok());
+  const std::vector<std::byte> was = keys, were = values;
+  std::ranges::fill(keys, std::byte{0xee});
+  std::ranges::fill(values, std::byte{0xee});
+  CHECK(storage.run(true, {{World::name(1), 1}, {World::name(3), 3}}).ok());
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    const std::size_t row = at / kStep, place = at % kStep;
+    CHECK(keys[at] == (row % 2 == 1 && place < kKeys ? was[at] : std::byte{0xee}));
+    CHECK(values[at] == (row % 2 == 1 && place < kValues ? were[at] : std::byte{0xee}));
+  }
+}
+
+TEST_CASE("chunk storage: with other writers, what is behind a gap is found only if it is asked for") {
+  World world;
+  world.shelf->exact = false;
+  world.store(0, 20);
+  const std::vector<std::string> names = {World::name(1), World::name(99), World::name(2), World::name(98),
+                                          World::name(3)};
+  CHECK(world.storage.have(names, false) == std::vector<std::uint8_t>{1, 0, 0, 0, 0});
+  CHECK(world.storage.have(names, true) == std::vector<std::uint8_t>{1, 0, 1, 0, 1});
+}
+
+TEST_CASE("chunk storage: run() waits for its own job, and ended() does not have it") {
+  World world;
+  for (int i = 0; i < 20; ++i) world.fill(i, i);
+  const ChunkStorage::Ended stored = world.storage.run(false, World::chunks(0, 20));
+  CHECK(stored.good == kAll);
+  CHECK(world.storage.ended().empty());
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 3; ++number)
+    threads.emplace_back([&, number] {
+      for (int i = 0; i < 50; ++i) {
+        const int chunk = (number * 7 + i) % 20;
+        const auto row = static_cast<std::size_t>(20 + number);
+        CHECK(world.storage.run(true, {{World::name(chunk), row}}).ok());
+        CHECK(world.has(static_cast<int>(row), chunk));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  world.storage.stop();
+  CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);  // ends at once
+}
+
+TEST_CASE("chunk storage: after an exception of the storage, each job ends and nothing is found") {
+  World world;
+  world.store(0, 20);
+  world.shelf->throws = true;
+  CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);
+  CHECK(world.storage.figures().flaw == "on purpose");
+  world.shelf->throws = false;
+  CHECK(world.storage.run(true, World::chunks(0, 20)).good == kNone);
+  CHECK(world.storage.run(false, World::chunks(20, 20)).good == kNone);
+  CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
+  world.storage.stop();
+}
+
+TEST_CASE("chunk storage: what was cleared is not there") {
+  World world;
+  world.store(0, 20);
+  CHECK(world.storage.clear());
+  CHECK(world.run(true, 0, 20) == kNone);
+  world.storage.stop();
+  CHECK(!world.storage.clear());
 }
 
 TEST_CASE("chunk storage: a damaged record is removed, and its row stays as it is") {
@@ -179,16 +266,17 @@ TEST_CASE("chunk storage: a storage that fails is left alone") {
   world.shelf->fate = Fate::done;
   CHECK(world.run(true, 0, 20) == kNone);  // not asked
   CHECK(world.storage.figures().refused >= 20);
-  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+  CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
 }
 
 TEST_CASE("chunk storage: a storage that does not answer costs its time limit, and stop() waits for it") {
   World world;
   world.store(0, 20);
   world.shelf->hold = true;
-  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+  CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
   world.storage.begin(100, true, World::chunks(0, 20));
   world.storage.begin(101, false, World::chunks(20, 20));
+  while (world.shelf->gets == 0) std::this_thread::yield();  // now calls are under way
   std::thread answers([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     world.shelf->hold = false;
@@ -200,7 +288,7 @@ TEST_CASE("chunk storage: a storage that does not answer costs its time limit, a
   for (const auto& job : ended)
     for (std::size_t i = 0; i < job.good.size(); ++i)
       if (job.load && job.good[i]) CHECK(world.has(static_cast<int>(i), static_cast<int>(i)));
-  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+  CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
 }
 
 TEST_CASE("chunk storage: threads ask while jobs run") {
@@ -209,7 +297,8 @@ TEST_CASE("chunk storage: threads ask while jobs run") {
   std::vector<std::thread> threads;
   for (int number = 0; number < 3; ++number)
     threads.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) CHECK(world.storage.have({World::name(i % 20)}) == std::vector<std::uint8_t>{1});
+      for (int i = 0; i < 200; ++i)
+        CHECK(world.storage.have({World::name(i % 20)}, false) == std::vector<std::uint8_t>{1});
     });
   for (int i = 0; i < 100; ++i) CHECK(world.run(i % 2 == 0, 0, 20) == kAll);
   for (std::thread& thread : threads) thread.join();

@@ -21,6 +21,7 @@ constexpr Units kPage = 64;
 /// The least recently used chunk first; tells what it was asked.
 struct Lru final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override {
+    ++calls;
     if (raises) throw std::runtime_error("on purpose");
     return {0, std::max(node.last_access, node.spared)};
   }
@@ -40,6 +41,7 @@ struct Lru final : EvictionStrategy {
     }
   }
   bool raises = false, spares = false, drifts = false;
+  int calls = 0;  ///< of rank()
 };
 
 /// A tree, and what must be true of it.
@@ -135,6 +137,14 @@ TEST_CASE("chunk tree: the end of the least recently used prompt leaves first") 
   model.check();
 }
 
+TEST_CASE("chunk tree: of two chunks of one prompt with a gap between them, the later one leaves first") {
+  Lru lru;
+  Model model(lru);
+  const Slot begin = model.add(0), end = model.add(0, false, 3 * kPage);
+  model.tree.ended({}, std::vector<Slot>{begin, end}, std::vector<ChunkTree::Use>(2, ChunkTree::Use::hit), 7);
+  CHECK(model.evict(2) == std::vector<Slot>{end, begin});
+}
+
 TEST_CASE("chunk tree: a chunk that arrives later continues those that have no parent") {
   Lru lru;
   Model model(lru);
@@ -157,8 +167,10 @@ TEST_CASE("chunk tree: a policy that throws is not called again") {
   const Slot c = model.add(0);
   CHECK(model.tree.failure() == "on purpose");
   lru.raises = false;
+  const int calls = lru.calls;
   model.use(c);
   CHECK(model.evict(3) == std::vector<Slot>{b, a, c});
+  CHECK(lru.calls == calls);
 }
 
 TEST_CASE("chunk tree: a second chance is given once an eviction") {
