@@ -36,6 +36,8 @@ WEB_IMPORT(copy) void page_copy(const char* text, std::size_t bytes);
 WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
 /// Gives the user a file to keep.
 WEB_IMPORT(save) void page_save(const char* name, std::size_t name_bytes, const char* text, std::size_t bytes);
+/// Gives the user the canvas's picture to keep, as a PNG file.
+WEB_IMPORT(picture) void page_picture(const char* name, std::size_t bytes);
 WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
 
 namespace {
@@ -329,6 +331,10 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   app.draw();
   ImGui::Render();
   paint(*ImGui::GetDrawData());
+  if (app.picture_wanted()) {
+    page_picture(App::kPictureFile, std::string_view(App::kPictureFile).size());
+    app.saved(std::string("downloaded as ") + App::kPictureFile);
+  }
   page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
   page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return 1;

@@ -61,7 +61,7 @@ function watchServer(token) {
   });
 }
 
-/// Gives the user a file to keep: a table, a trace.
+/// Gives the user a file to keep: a table, a trace, a picture.
 function download(name, content) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content]));
@@ -109,6 +109,7 @@ async function begin() {
       copy: (at, size) => copy(text(at, size)),
       attach: (at, size) => server?.attach(text(at, size)),
       save: (name, nameSize, at, size) => download(text(name, nameSize), bytes(at, size).slice()),
+      picture: (at, size) => { const name = text(at, size); canvas.toBlob(png => download(name, png)); },
       command: (at, size) => server?.command(bytes(at, size).slice()),
     });
     const font = new Uint8Array(await (await fetch('font.ttf')).arrayBuffer());

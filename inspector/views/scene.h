@@ -27,6 +27,7 @@ struct Exports {
     std::string name, text;
   };
   std::vector<File> wanted;
+  bool picture = false;  ///< the next frame is wanted as a PNG picture
   std::string result;  ///< message about the last one; empty: none
   double until = 0;    ///< time of ImGui's clock until which `result` is shown
 };

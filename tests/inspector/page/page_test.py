@@ -149,7 +149,7 @@ def time_and_address(page, folder):
 
 
 def downloads(page, folder):
-    """The button CSV of the timeline gives a file."""
+    """The button CSV of the timeline gives a file, and the key s a picture."""
     with folder_server(folder) as server:
         page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
         page.open(f"{server}/?open=run.feed")
@@ -167,6 +167,16 @@ def downloads(page, folder):
             time.sleep(0.05)
         with open(target) as file:
             assert "," in file.readline()
+        page.keys("s")
+        picture = os.path.join(folder, "canopy-picture.png")
+        while not os.path.exists(picture):
+            assert time.monotonic() < end + 10, f"no picture in {os.listdir(folder)}"
+            time.sleep(0.05)
+        with open(picture, "rb") as file:
+            head = file.read(24)
+        size = page.driver.execute_script("const c = document.getElementById('inspector'); return [c.width, c.height];")
+        assert head[:8] == b"\x89PNG\r\n\x1a\n", head
+        assert [int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")] == size, (head, size)
 
 
 def touch(page, folder):
