@@ -2,6 +2,7 @@
 #include <shell/address.h>
 #include <shell/app.h>
 #include <shell/frame_pace.h>
+#include <shell/other_reading.h>
 #include <shell/theme.h>
 #include <sources/feed_flaw.h>
 
@@ -77,6 +78,7 @@ struct InspectorPage {
   std::vector<char> font;
   Settings settings;
   std::unique_ptr<App> app;
+  std::unique_ptr<OtherReading> beside;  ///< second recording; null unless it is being read
   StreamLink* stream = nullptr;  ///< the app's link, if it is a stream
   FramePace pace;
   std::vector<FoundFeed> feeds;
@@ -213,6 +215,30 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   page.show(link_to(std::move(*recording), called.text(), std::size_t{24} << 20));
   return nullptr;
 }
+
+/// Begins to read a second recording, to show beside the first. Takes both. Returns null, or the reason why it cannot be
+/// read. REQUIRES: a recording is shown.
+WEB_EXPORT(web_beside) const char* web_beside(char* memory, std::size_t bytes, char* name, std::size_t name_bytes) {
+  const Taken called(name, name_bytes);
+  auto recording = Recording::begin(std::make_unique<HeldBytes>(memory, bytes), called.text());
+  if (!recording) return page.give(recording.error().text);
+  while (!(*recording)->scan(std::uint64_t{1} << 20)) {
+  }
+  if ((*recording)->commits() == 0) return page.give(called.text() + ": " + Recording::kNothing);
+  page.beside = std::make_unique<OtherReading>(std::move(*recording), called.text());
+  return nullptr;
+}
+/// Continues to read the second recording. Returns the share that was read; with 1, both are shown.
+WEB_EXPORT(web_beside_read) double web_beside_read() {
+  if (!page.beside) return 1;
+  if (!page.beside->read(std::chrono::milliseconds(30))) return page.beside->done();
+  page.app->time().other = page.beside->past();
+  page.beside.reset();
+  if (page.app->full_window() != '0') page.app->show_panel('0');
+  page.pace.wake();
+  return 1;
+}
+WEB_EXPORT(web_beside_stop) void web_beside_stop() { page.beside.reset(); }
 
 /// Shows a feed whose header arrived: FeedHeader::kBytes bytes. Takes both. Returns null, or why it cannot be shown.
 /// `controls` is 0 if the server passes on no commands. `again` is 1 if this feed was shown before.
