@@ -3,6 +3,7 @@
 #include <canopy/base/printable.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
+#include <shell/other_reading.h>
 #include <window/canvas.h>
 #include <window/ring_link.h>
 #include <window/script.h>
