@@ -231,10 +231,13 @@ WEB_EXPORT(web_beside) const char* web_beside(char* memory, std::size_t bytes, c
 /// Continues to read the second recording. Returns the share that was read; with 1, both are shown.
 WEB_EXPORT(web_beside_read) double web_beside_read() {
   if (!page.beside) return 1;
-  if (!page.beside->read(std::chrono::milliseconds(30))) return page.beside->done();
+  // The first recording, and what the address says of it, come first.
+  constexpr double kNearly = 0.99;
+  if (!page.beside->read(std::chrono::milliseconds(30)) || page.wanted || page.app->loading())
+    return std::min(page.beside->done(), kNearly);
   page.app->time().other = page.beside->past();
   page.beside.reset();
-  if (page.app->full_window() != '0') page.app->show_panel('0');
+  if (page.app->full_window() == 0) page.app->show_panel('0');
   page.pace.wake();
   return 1;
 }

@@ -31,7 +31,7 @@ async function open(begin, name) {
   bar.value = 0;
   button.onclick = () => { cancel = true; };
   const why = await begin(share => { bar.value = share; }, () => cancel);
-  if (why === null) shows = true, say(''), address.follow();
+  if (why === null) shows = true, say('');
   else say(why, shows ? '' : 'Drop another recording on the page.', shows);
   return why === null;
 }

@@ -1,8 +1,13 @@
 // Brings the bytes of a recording into the module: from an address, or from a file that was dropped on the page.
+import * as address from './address.js';
 import {bytes, call, returned, taken} from './module.js';
 
-/// Shows a recording.
-export const alone = (at, size, name) => returned(call.open(at, size, ...taken(name)));
+/// Shows a recording, as the address says.
+export function alone(at, size, name) {
+  const why = returned(call.open(at, size, ...taken(name)));
+  if (why === null) address.follow();
+  return why;
+}
 
 /// Shows a recording beside the one that is shown. Half of the progress is reading its operations.
 export async function beside(at, size, name, progress, cancelled) {
@@ -50,17 +55,17 @@ export function openFile(how, file, progress, cancelled) {
 }
 
 /// `token`: for the server that sent the page; null for a folder of files.
-export async function openAddress(how, address, name, token, progress, cancelled) {
-  const url = new URL(address, location.href);
+export async function openAddress(how, from, name, token, progress, cancelled) {
+  const url = new URL(from, location.href);
   if (url.origin !== location.origin)
-    return `${address}: a recording must be on the server of the page, ${location.origin}`;
+    return `${from}: a recording must be on the server of the page, ${location.origin}`;
   let answer;
   try {
     answer = await fetch(url, token ? {headers: {Authorization: `Bearer ${token}`}} : {});
   } catch {
-    return `${address}: the server does not answer`;
+    return `${from}: the server does not answer`;
   }
-  if (!answer.ok) return `${address}: the server says ${answer.status} ${answer.statusText}`;
+  if (!answer.ok) return `${from}: the server says ${answer.status} ${answer.statusText}`;
   const size = Number(answer.headers.get('Content-Length'));
   if (!answer.headers.has('Content-Length') || answer.headers.has('Content-Encoding')) {
     const all = await answer.blob();

@@ -161,7 +161,7 @@ def downloads(page, folder):
         for y in range(int(0.35 * height), int(0.5 * height), 10):
             page.click(362, y)
             time.sleep(0.05)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while not os.path.exists(target):
             assert time.monotonic() < end, f"no file in {os.listdir(folder)}, page {width} x {height}"
             time.sleep(0.05)
