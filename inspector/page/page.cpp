@@ -79,7 +79,7 @@ struct InspectorPage {
   Settings settings;
   std::unique_ptr<App> app;
   std::unique_ptr<OtherReading> beside;  ///< second recording; null unless it is being read
-  StreamLink* stream = nullptr;  ///< the app's link, if it is a stream
+  StreamLink* stream = nullptr;          ///< the app's link, if it is a stream
   FramePace pace;
   std::vector<FoundFeed> feeds;
   std::deque<KeyEvent> keys;          ///< not yet passed to ImGui
@@ -216,8 +216,8 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   return nullptr;
 }
 
-/// Begins to read a second recording, to show beside the first. Takes both. Returns null, or the reason why it cannot be
-/// read. REQUIRES: a recording is shown.
+/// Begins to read a second recording, to show beside the first. Takes both. Returns null, or the reason why it cannot
+/// be read. REQUIRES: a recording is shown.
 WEB_EXPORT(web_beside) const char* web_beside(char* memory, std::size_t bytes, char* name, std::size_t name_bytes) {
   const Taken called(name, name_bytes);
   auto recording = Recording::begin(std::make_unique<HeldBytes>(memory, bytes), called.text());

@@ -10,8 +10,8 @@ namespace canopy::inspector {
 /// Copies of the mirror at moments of a recording, so that going back starts from the nearest earlier copy and not from
 /// the beginning. They are `distance` commits apart. If they would exceed `most_bytes` (Mirror::bytes, which counts
 /// shared memory once per copy), every other one is dropped and the distance doubles; if one copy alone would, there is
-/// none. One more copy is kept shortly before the last target, for steps back from there: it shares nearly all its memory
-/// with the mirror.
+/// none. One more copy is kept shortly before the last target, for steps back from there: it shares nearly all its
+/// memory with the mirror.
 class Checkpoints {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{512} << 20;

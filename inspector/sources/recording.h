@@ -61,11 +61,11 @@ class Recording {
   std::unique_ptr<RecordedBytes> memory_;
   FeedShape shape_;
   const Event* events_ = nullptr;
-  std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
-  std::uint64_t next_ = 0, end_ = 0;       ///< event numbers: the next to scan, and the end
+  std::uint64_t commits_ = 0, whole_ = 0;                 ///< whole_: events up to the last commit
+  std::uint64_t next_ = 0, end_ = 0;                      ///< event numbers: the next to scan, and the end
   using Begun = std::pair<std::uint64_t, std::uint64_t>;  ///< a request, and the commit with which it began
   std::vector<Begun> begun_;                              ///< sorted once all are found
-  std::vector<std::uint64_t> marks_;  ///< event at which every kStride-th commit begins
+  std::vector<std::uint64_t> marks_;                      ///< event at which every kStride-th commit begins
 };
 
 }  // namespace canopy::inspector

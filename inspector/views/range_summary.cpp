@@ -42,7 +42,7 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole,
   add("time", "Time on the engine's clock.",
       [](const RangeFigures& of) { return duration(static_cast<double>(of.us()) / 1e6); });
   add_of_requests("hit rate", "Share of prompt tokens that were found in the cache.",
-      [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
+                  [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
   add_of_requests("requests", "Requests that began.",
                   [](const RangeFigures& of) { return grouped(of.counts[Count::requests]); });
   add_of_requests("prompts", "Tokens of their prompts.", tokens(Count::prompt));

@@ -28,8 +28,8 @@ struct Exports {
   };
   std::vector<File> wanted;
   bool picture = false;  ///< the next frame is wanted as a PNG picture
-  std::string result;  ///< message about the last one; empty: none
-  double until = 0;    ///< time of ImGui's clock until which `result` is shown
+  std::string result;    ///< message about the last one; empty: none
+  double until = 0;      ///< time of ImGui's clock until which `result` is shown
 };
 
 /// The selection: at most one item of each kind, shown by every panel.
