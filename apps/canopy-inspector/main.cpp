@@ -3,6 +3,7 @@
 #include <canopy/base/printable.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
+#include <shell/other_reading.h>
 #include <window/canvas.h>
 #include <window/ring_link.h>
 #include <window/script.h>
@@ -84,14 +85,10 @@ Result<std::unique_ptr<Link>> recording_at(const std::string& path, bool whole) 
 Result<std::shared_ptr<const OtherPast>> past_of(const std::string& path) {
   auto recording = Recording::open(path);
   if (!recording) return recording.error();
-  constexpr std::uint64_t kPart = 4096;
-  auto past = std::make_shared<OtherPast>();
-  past->name = path;
-  Mirror mirror((*recording)->header());
-  for (std::uint64_t at = 0; at < (*recording)->commits(); at += kPart)
-    mirror.take((*recording)->events(at, at + kPart), past->history.watch(mirror));
-  past->history.forget_mirror();
-  return std::shared_ptr<const OtherPast>(std::move(past));
+  OtherReading reading(std::move(*recording), path);
+  while (!reading.read(std::chrono::seconds(1))) {
+  }
+  return reading.past();
 }
 
 int look(const Arguments& arguments, bool attach, bool open) {

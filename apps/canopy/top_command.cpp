@@ -200,7 +200,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
       next.row({{where(mirror, node)},
                 {grouped(node.length)},
                 {grouped(node.hits)},
-                {inspector::rank_words(mirror.pool(g).policy_rank, node.rank[g], mirror.tick())}});
+                {inspector::rank_words(mirror.pool(g).policy_rank, mirror.pool(g).rank[slot], mirror.tick())}});
     }
     next.print(terminal);
   }

@@ -267,7 +267,7 @@ void Apply::operator()(const event::NodeHistory& history) {
 }
 
 void Apply::operator()(const event::NodeRanked& ranked) {
-  if (MirrorNode* node = state_.writable(bits(ranked.node))) node->rank[ranked.group] = ranked.rank;
+  if (state_.find(bits(ranked.node))) state_.pools[ranked.group].rank[slot_of(ranked.node)] = ranked.rank;
 }
 
 /// Keeps what identifies the node if it comes back.

@@ -147,6 +147,7 @@ void Mirror::forget() {
     pool.counted = pool.told = {};
     pool.waiting = 0;
     pool.owner.clear();
+    pool.rank.clear();
     pool.segments.clear();
     pool.changes.forget(state_.commits + 1);
   }
@@ -208,7 +209,8 @@ std::size_t Mirror::bytes() const {
   constexpr std::size_t kEntry = 64;  // an entry of a hash table, with its key
   std::size_t bytes = state_.nodes.size() * sizeof(MirrorNode) + state_.node_count * 2 * sizeof(PageRun);
   for (const MirrorPool& pool : state_.pools)
-    bytes += pool.owner.size() * sizeof(std::int64_t) + pool.changes.list.size() * sizeof(pool.changes.list[0]);
+    bytes += pool.owner.size() * sizeof(std::int64_t) + pool.rank.size() * sizeof(Rank) +
+             pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
   for (const Mirror& below : below_) bytes += below.bytes();
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;

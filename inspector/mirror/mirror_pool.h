@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/eviction_strategy.h>
 #include <canopy/feed/event.h>
 #include <canopy/types.h>
 
@@ -38,6 +39,7 @@ struct MirrorPool {
   std::vector<Segment> segments;
   /// Owner by page: 0 free, the slot of a node, or ~id of a request.
   SharedBlocks<std::int64_t, 2048> owner;
+  SharedBlocks<Rank, 1024> rank;  ///< last reported, by slot; valid while the slot's node waits to be evicted
 
   /// Changes since an earlier commit, for a view of the pages that updates incrementally.
   struct Changes {

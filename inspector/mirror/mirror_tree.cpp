@@ -38,9 +38,10 @@ std::vector<std::uint32_t> Mirror::next_to_evict(std::size_t group, std::size_t 
   state_.nodes.each([&](std::uint32_t slot) {
     if (waits(state_.nodes[slot], group)) waiting.push_back(slot);
   });
+  const auto& ranks = state_.pools[group].rank;
   const auto before = [&](std::uint32_t a, std::uint32_t b) {
     const MirrorNode &x = state_.nodes[a], &y = state_.nodes[b];
-    if (x.rank[group] != y.rank[group]) return x.rank[group] < y.rank[group];
+    if (ranks[a] != ranks[b]) return ranks[a] < ranks[b];
     if (state_.pools[group].reach != kWholePath && x.begin != y.begin) return x.begin < y.begin;
     return a < b;
   };

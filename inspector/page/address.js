@@ -1,13 +1,13 @@
 // The address holds the view, so that a link shows a colleague what one sees, and back and forward work.
 import {call, returned, taken} from './module.js';
 
-const kOwn = ['token', 'open', 'feed'];  // the page's own keys; all others are the module's (shell/address.h)
+const kOwn = ['token', 'open', 'beside', 'feed'];  // the page's own keys; all others are the module's (shell/address.h)
 const kSettled = 600;            // milliseconds after which a view is worth a step of back and forward
 
 const parts = () => new URLSearchParams(location.hash.slice(1));
 
 /// The page's own values in the address.
-export const own = key => parts().get(key) ?? (key === 'open' ? new URLSearchParams(location.search).get(key) : null);
+export const own = key => parts().get(key) ?? (['open', 'beside'].includes(key) ? new URLSearchParams(location.search).get(key) : null);
 
 const viewInAddress = () => {
   const all = parts();

@@ -2,6 +2,7 @@
 #include <shell/address.h>
 #include <shell/app.h>
 #include <shell/frame_pace.h>
+#include <shell/other_reading.h>
 #include <shell/theme.h>
 #include <sources/feed_flaw.h>
 
@@ -36,6 +37,8 @@ WEB_IMPORT(copy) void page_copy(const char* text, std::size_t bytes);
 WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
 /// Gives the user a file to keep.
 WEB_IMPORT(save) void page_save(const char* name, std::size_t name_bytes, const char* text, std::size_t bytes);
+/// Gives the user the canvas's picture to keep, as a PNG file.
+WEB_IMPORT(picture) void page_picture(const char* name, std::size_t bytes);
 WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
 
 namespace {
@@ -75,7 +78,8 @@ struct InspectorPage {
   std::vector<char> font;
   Settings settings;
   std::unique_ptr<App> app;
-  StreamLink* stream = nullptr;  ///< the app's link, if it is a stream
+  std::unique_ptr<OtherReading> beside;  ///< second recording; null unless it is being read
+  StreamLink* stream = nullptr;          ///< the app's link, if it is a stream
   FramePace pace;
   std::vector<FoundFeed> feeds;
   std::deque<KeyEvent> keys;          ///< not yet passed to ImGui
@@ -212,6 +216,33 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   return nullptr;
 }
 
+/// Begins to read a second recording, to show beside the first. Takes both. Returns null, or the reason why it cannot
+/// be read. REQUIRES: a recording is shown.
+WEB_EXPORT(web_beside) const char* web_beside(char* memory, std::size_t bytes, char* name, std::size_t name_bytes) {
+  const Taken called(name, name_bytes);
+  auto recording = Recording::begin(std::make_unique<HeldBytes>(memory, bytes), called.text());
+  if (!recording) return page.give(recording.error().text);
+  while (!(*recording)->scan(std::uint64_t{1} << 20)) {
+  }
+  if ((*recording)->commits() == 0) return page.give(called.text() + ": " + Recording::kNothing);
+  page.beside = std::make_unique<OtherReading>(std::move(*recording), called.text());
+  return nullptr;
+}
+/// Continues to read the second recording. Returns the share that was read; with 1, both are shown.
+WEB_EXPORT(web_beside_read) double web_beside_read() {
+  if (!page.beside) return 1;
+  // The first recording, and what the address says of it, come first.
+  constexpr double kNearly = 0.99;
+  if (!page.beside->read(std::chrono::milliseconds(30)) || page.wanted || page.app->loading())
+    return std::min(page.beside->done(), kNearly);
+  page.app->time().other = page.beside->past();
+  page.beside.reset();
+  if (page.app->full_window() == 0) page.app->show_panel('0');
+  page.pace.wake();
+  return 1;
+}
+WEB_EXPORT(web_beside_stop) void web_beside_stop() { page.beside.reset(); }
+
 /// Shows a feed whose header arrived: FeedHeader::kBytes bytes. Takes both. Returns null, or why it cannot be shown.
 /// `controls` is 0 if the server passes on no commands. `again` is 1 if this feed was shown before.
 WEB_EXPORT(web_attached)
@@ -329,6 +360,10 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   app.draw();
   ImGui::Render();
   paint(*ImGui::GetDrawData());
+  if (app.picture_wanted()) {
+    page_picture(App::kPictureFile, std::string_view(App::kPictureFile).size());
+    app.saved(std::string("downloaded as ") + App::kPictureFile);
+  }
   page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
   page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return 1;

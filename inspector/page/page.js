@@ -3,7 +3,7 @@ import * as address from './address.js';
 import {copy, listen, setCursor} from './input.js';
 import {bytes, call, load, memorySize, returned, taken, text} from './module.js';
 import {Painter} from './paint.js';
-import {openAddress, openFile} from './recording.js';
+import {alone, beside, openAddress, openFile} from './recording.js';
 import {Server} from './server.js';
 
 const element = id => document.getElementById(id);
@@ -31,8 +31,15 @@ async function open(begin, name) {
   bar.value = 0;
   button.onclick = () => { cancel = true; };
   const why = await begin(share => { bar.value = share; }, () => cancel);
-  if (why === null) shows = true, say(''), address.follow();
+  if (why === null) shows = true, say('');
   else say(why, shows ? '' : 'Drop another recording on the page.', shows);
+  return why === null;
+}
+
+/// Opens recordings one after the other, up to the first that cannot be opened.
+async function openAll(recordings) {
+  for (const [begin, name] of recordings)
+    if (!await open(begin, name)) return;
 }
 
 function takeDrops() {
@@ -41,8 +48,10 @@ function takeDrops() {
   addEventListener('drop', e => {
     e.preventDefault();
     canvas.classList.remove('drop');
-    const file = e.dataTransfer.files[0];
-    if (file) open((progress, cancelled) => openFile(file, progress, cancelled), file.name);
+    // Two files, or one with Shift: the second is shown beside the first.
+    const [...files] = e.dataTransfer.files;
+    const kinds = e.shiftKey && report().state === 'recording' ? [beside] : [alone, beside];
+    openAll(files.slice(0, kinds.length).map((file, i) => [(...how) => openFile(kinds[i], file, ...how), file.name]));
   });
 }
 
@@ -51,7 +60,7 @@ function watchServer(token) {
     say: (what, next) => say(what, next, shows),
     opened(said) {
       if (said.serves === 'recording' && !shows)
-        open((...how) => openAddress('recording', said.name, token, ...how), said.name);
+        open((...how) => openAddress(alone, 'recording', said.name, token, ...how), said.name);
       else if (said.serves !== 'recording') shows = true, say('');
       else say('');
     },
@@ -61,7 +70,7 @@ function watchServer(token) {
   });
 }
 
-/// Gives the user a file to keep: a table, a trace.
+/// Gives the user a file to keep: a table, a trace, a picture.
 function download(name, content) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content]));
@@ -109,6 +118,7 @@ async function begin() {
       copy: (at, size) => copy(text(at, size)),
       attach: (at, size) => server?.attach(text(at, size)),
       save: (name, nameSize, at, size) => download(text(name, nameSize), bytes(at, size).slice()),
+      picture: (at, size) => { const name = text(at, size); canvas.toBlob(png => download(name, png)); },
       command: (at, size) => server?.command(bytes(at, size).slice()),
     });
     const font = new Uint8Array(await (await fetch('font.ttf')).arrayBuffer());
@@ -124,10 +134,12 @@ async function begin() {
     if (state === 'live' && !notice.hidden && notice.classList.contains('bar') && server?.socket.readyState === 1) say('');
   }, 1000);
   window.canopy = {report};
-  const recording = address.own('open'), token = address.own('token');
-  if (recording) await open((...how) => openAddress(recording, recording, token, ...how), recording);
+  const recording = address.own('open'), other = address.own('beside'), token = address.own('token');
+  requestAnimationFrame(frame);
+  if (recording)
+    await openAll([[recording, alone], [other, beside]].filter(([from]) => from).map(([from, kind]) =>
+        [(...how) => openAddress(kind, from, from, token, ...how), from]));
   else if (token) server = watchServer(token);
   else say('Drop a recording on this page.', '`canopy replay ... --record FILE` makes one; `?open=ADDRESS` opens one of this server.');
-  requestAnimationFrame(frame);
 }
 begin();

@@ -1,9 +1,29 @@
 // Brings the bytes of a recording into the module: from an address, or from a file that was dropped on the page.
+import * as address from './address.js';
 import {bytes, call, returned, taken} from './module.js';
 
-/// Reads a stream of `size` bytes straight into the module's memory, and shows the recording. Returns why it cannot be
-/// shown; null if it can. `progress` gets a share of 1; `cancelled` is asked after each piece.
-async function show(stream, size, name, progress, cancelled) {
+/// Shows a recording, as the address says.
+export function alone(at, size, name) {
+  const why = returned(call.open(at, size, ...taken(name)));
+  if (why === null) address.follow();
+  return why;
+}
+
+/// Shows a recording beside the one that is shown. Half of the progress is reading its operations.
+export async function beside(at, size, name, progress, cancelled) {
+  const why = returned(call.beside(at, size, ...taken(name)));
+  if (why !== null) return why;
+  for (let share = 0; share < 1; progress((1 + share) / 2)) {
+    await new Promise(requestAnimationFrame);
+    if (cancelled()) return call.beside_stop(), `${name}: cancelled`;
+    share = call.beside_read();
+  }
+  return null;
+}
+
+/// Reads a stream of `size` bytes straight into the module's memory, and shows it with `how`: alone or beside. Returns
+/// why it cannot be shown; null if it can. `progress` gets a share of 1; `cancelled` is asked after each piece.
+async function show(how, stream, size, name, progress, cancelled) {
   const at = call.alloc(size || 1);
   if (at === 0) {
     stream.cancel();
@@ -19,7 +39,7 @@ async function show(stream, size, name, progress, cancelled) {
       if (read + value.length > size) throw new Error('it grew while it was read');
       bytes(at + read, value.length).set(value);
       read += value.length;
-      progress(read / size);
+      progress(how === beside ? read / size / 2 : read / size);
       if (cancelled()) throw new Error('cancelled');
     }
   } catch (error) {
@@ -27,29 +47,29 @@ async function show(stream, size, name, progress, cancelled) {
     call.free(at);
     return `${name}: ${error.message}`;
   }
-  return returned(call.open(at, read, ...taken(name)));
+  return how(at, read, name, progress, cancelled);
 }
 
-export function openFile(file, progress, cancelled) {
-  return show(file.stream(), file.size, file.name, progress, cancelled);
+export function openFile(how, file, progress, cancelled) {
+  return show(how, file.stream(), file.size, file.name, progress, cancelled);
 }
 
 /// `token`: for the server that sent the page; null for a folder of files.
-export async function openAddress(address, name, token, progress, cancelled) {
-  const url = new URL(address, location.href);
+export async function openAddress(how, from, name, token, progress, cancelled) {
+  const url = new URL(from, location.href);
   if (url.origin !== location.origin)
-    return `${address}: a recording must be on the server of the page, ${location.origin}`;
+    return `${from}: a recording must be on the server of the page, ${location.origin}`;
   let answer;
   try {
     answer = await fetch(url, token ? {headers: {Authorization: `Bearer ${token}`}} : {});
   } catch {
-    return `${address}: the server does not answer`;
+    return `${from}: the server does not answer`;
   }
-  if (!answer.ok) return `${address}: the server says ${answer.status} ${answer.statusText}`;
+  if (!answer.ok) return `${from}: the server says ${answer.status} ${answer.statusText}`;
   const size = Number(answer.headers.get('Content-Length'));
   if (!answer.headers.has('Content-Length') || answer.headers.has('Content-Encoding')) {
     const all = await answer.blob();
-    return show(all.stream(), all.size, name, progress, cancelled);
+    return show(how, all.stream(), all.size, name, progress, cancelled);
   }
-  return show(answer.body, size, name, progress, cancelled);
+  return show(how, answer.body, size, name, progress, cancelled);
 }

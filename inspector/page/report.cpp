@@ -54,6 +54,7 @@ std::string report_of(const App& app) {
     add("free_pages", pages.free), add("evictable_pages", pages.evictable);
     add("protected_pages", pages.protected_), add("owned_pages", pages.owned);
   }
+  add("beside", app.time().other ? clean_text(app.time().other->name) : std::string());
   add("node", app.selection().node);
   add("request", app.selection().request);
   add("paused", static_cast<int>(app.mailbox().paused));

@@ -61,6 +61,12 @@ void App::offer_exports(Save save) {
   selection_.exports.possible = save_ != nullptr;
 }
 
+void App::saved(std::string message) {
+  constexpr double kShown = 8;  // seconds
+  selection_.exports.result = std::move(message);
+  selection_.exports.until = ImGui::GetTime() + kShown;
+}
+
 void App::choose() {
   if (picker_ && link_) picker_.reset();
   else if (!picker_ && sources_.find)
@@ -129,10 +135,8 @@ void App::update() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (std::exchange(selection_.choose_wanted, false)) choose();
-  constexpr double kShown = 8;  // seconds
   for (const Exports::File& file : std::exchange(selection_.exports.wanted, {}))
-    if (save_)
-      selection_.exports.result = save_(file.name, file.text), selection_.exports.until = ImGui::GetTime() + kShown;
+    if (save_) saved(save_(file.name, file.text));
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
   if (!mirror_.below()) selection_.show_tier(false);
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))

@@ -46,6 +46,11 @@ class App {
   using Save = std::function<std::string(const std::string& name, const std::string& text)>;
   /// Lets the user export tables and traces from now on.
   void offer_exports(Save save);
+  static constexpr const char* kPictureFile = "canopy-picture.png";
+  /// Returns true if the user wants the frame that was drawn last as a picture, in kPictureFile. Then call saved().
+  bool picture_wanted() { return std::exchange(selection_.exports.picture, false); }
+  /// Shows a message about a file that was written.
+  void saved(std::string message);
   /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 

@@ -8,14 +8,22 @@
 namespace canopy::inspector {
 namespace {
 
-void draw_line(const char* keys, const char* name, const char* help) {
+/// Returns the place of the texts behind the keys and names.
+float texts_at() {
+  float wide = em() * 10;
+  for (const KeyLine& line : key_lines()) wide = std::max(wide, ImGui::CalcTextSize(line.keys).x);
+  for (const PanelInfo& panel : panels()) wide = std::max(wide, em() * 2 + ImGui::CalcTextSize(panel.title).x);
+  return wide + em();
+}
+
+void draw_line(float at, const char* keys, const char* name, const char* help) {
   if (*keys) text(keys, palette().accent);
   else text(" ");
   if (*name) {
     ImGui::SameLine(em() * 2);
     text(name, palette().accent);
   }
-  ImGui::SameLine(em() * 11);
+  ImGui::SameLine(at);
   text(help);
 }
 
@@ -34,13 +42,14 @@ void draw_key_sheet() {
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_AlwaysAutoResize);
   text("KEYS", palette().dim);
-  for (const KeyLine& line : key_lines()) draw_line(line.keys, "", line.help);
+  const float at = texts_at();
+  for (const KeyLine& line : key_lines()) draw_line(at, line.keys, "", line.help);
   ImGui::Dummy({0, em() * 0.2F});
   text("PANELS AND TABS: a key brings a tab to the front; a panel fills the window until that key or Esc is pressed",
        palette().dim);
   for (const PanelInfo& panel : panels()) {
     const char key[] = {panel.key, '\0'};
-    draw_line(key, panel.title, panel.help);
+    draw_line(at, key, panel.title, panel.help);
   }
   ImGui::Dummy({0, em() * 0.2F});
   dim("Hover over anything to see what it is and where it comes from. Click a node, page, request or line to select "

@@ -75,6 +75,7 @@ void theme(App& app, char) { app.turn_theme(); }
 void scale(App& app, char character) { app.scale_by(character == '+' ? 0.25F : -0.25F); }
 
 void choose(App& app, char) { app.choose(); }
+void picture(App& app, char) { app.selection().exports.picture = true; }
 
 constexpr KeyLine kLines[] = {
     {"?", "this sheet", "?", show_help, true},
@@ -102,6 +103,7 @@ constexpr KeyLine kLines[] = {
     {"c", "the next meaning of colour: state, last use, hits, namespace, tier", "c", other_colour},
     {"g", "the next KV cache group", "g", next_group},
     {"o", "choose another feed, or a recording", "o", choose, true},
+    {"s", "save what is shown as a picture, canopy-picture.png", "s", picture, true},
     {"t", "dark or light theme", "t", theme, true},
     {"+  -", "larger or smaller", "+-", scale, true},
     {"Ctrl Q", "quit"},

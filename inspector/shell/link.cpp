@@ -31,6 +31,7 @@ class FileLink final : public Link {
     else if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
     if (time.end == 0) {
       time.wanted = time.end = recording_->commits();
+      checkpoints_.expect(0, time.end);
       mirror.learn();
     }
     time.seekable = true;

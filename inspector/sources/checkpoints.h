@@ -9,8 +9,9 @@ namespace canopy::inspector {
 
 /// Copies of the mirror at moments of a recording, so that going back starts from the nearest earlier copy and not from
 /// the beginning. They are `distance` commits apart. If they would exceed `most_bytes` (Mirror::bytes, which counts
-/// shared memory once per copy), every other one is dropped and the distance doubles. One more copy is kept shortly
-/// before the last target of going back, for further steps back from there.
+/// shared memory once per copy), every other one is dropped and the distance doubles; if one copy alone would, there is
+/// none. One more copy is kept shortly before the last target, for steps back from there: it shares nearly all its
+/// memory with the mirror.
 class Checkpoints {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{512} << 20;
@@ -22,6 +23,8 @@ class Checkpoints {
   void pass(std::uint64_t commit, const Mirror& mirror);
   /// Returns the next commit after `commit` at which pass() should be called.
   std::uint64_t next(std::uint64_t commit) const;
+  /// Keeps a copy shortly before commit `target`, to which the mirror is read on from commit `from`.
+  void expect(std::uint64_t from, std::uint64_t target);
   /// Sets `mirror` to the latest copy at or before `commit` and returns that copy's commit; 0 means the beginning.
   std::uint64_t go_back(std::uint64_t commit, Mirror& mirror);
 

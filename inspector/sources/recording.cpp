@@ -28,15 +28,19 @@ Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedByte
 }
 
 bool Recording::scan(std::uint64_t events) {
+  if (next_ == end_) return true;
   for (const std::uint64_t stop = next_ + std::min(events, end_ - next_); next_ < stop;) {
     const Event& one = events_[next_++];
-    if (is<event::RequestBegun>(one)) begun_.emplace(std::bit_cast<event::RequestBegun>(one).request, commits_ + 1);
+    if (is<event::RequestBegun>(one))
+      begun_.emplace_back(std::bit_cast<event::RequestBegun>(one).request, commits_ + 1);
     if (!is<event::Commit>(one)) continue;
     if (commits_ % kStride == 0) marks_.push_back(whole_);
     ++commits_;
     whole_ = next_;
   }
-  return next_ == end_;
+  if (next_ < end_) return false;
+  std::sort(begun_.begin(), begun_.end());
+  return true;
 }
 
 std::uint64_t Recording::event_of(std::uint64_t commit) const {

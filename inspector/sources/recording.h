@@ -3,11 +3,12 @@
 #include <canopy/base/result.h>
 #include <canopy/feed/header.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace canopy::inspector {
@@ -44,8 +45,8 @@ class Recording {
   std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
   /// Returns the commit, numbered from 1, with which a request began; 0 if the recording does not contain it.
   std::uint64_t begun(std::uint64_t request) const {
-    const auto found = begun_.find(request);
-    return found == begun_.end() ? 0 : found->second;
+    const auto found = std::lower_bound(begun_.begin(), begun_.end(), Begun{request, 0});
+    return found == begun_.end() || found->first != request ? 0 : found->second;
   }
   /// Returns true if it ends in the middle of an operation: its writer did not end normally.
   bool cut_short() const { return whole_ != end_; }
@@ -60,10 +61,11 @@ class Recording {
   std::unique_ptr<RecordedBytes> memory_;
   FeedShape shape_;
   const Event* events_ = nullptr;
-  std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
-  std::uint64_t next_ = 0, end_ = 0;       ///< event numbers: the next to scan, and the end
-  std::unordered_map<std::uint64_t, std::uint64_t> begun_;
-  std::vector<std::uint64_t> marks_;  ///< event at which every kStride-th commit begins
+  std::uint64_t commits_ = 0, whole_ = 0;                 ///< whole_: events up to the last commit
+  std::uint64_t next_ = 0, end_ = 0;                      ///< event numbers: the next to scan, and the end
+  using Begun = std::pair<std::uint64_t, std::uint64_t>;  ///< a request, and the commit with which it began
+  std::vector<Begun> begun_;                              ///< sorted once all are found
+  std::vector<std::uint64_t> marks_;                      ///< event at which every kStride-th commit begins
 };
 
 }  // namespace canopy::inspector

@@ -77,7 +77,7 @@ class LeavePanel final : public Panel {
     if (!known) return draw_evicted(place, id);
     const MirrorNode& node = *known;
     const MirrorPool& pool = scene.pool();
-    const Rank& rank = node.rank[group_];
+    const Rank& rank = pool.rank[slot_of(NodeId{id})];
     const std::string words = rank_words(pool.policy_rank, rank, scene.mirror.tick());
     ImGui::TableNextRow();
     ImGui::TableNextColumn();

@@ -190,7 +190,8 @@ class NodePanel final : public Panel {
     if (!scene.mirror.is_from_events())
       draw_locks(scene, *node, in_tree ? in_tree->locks : scene.mirror.locks(*node, scene.selection.group));
     if (!scene.mirror.is_from_events() && scene.mirror.waits(*node, scene.selection.group))
-      fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], scene.mirror.tick()));
+      fact("rank",
+           rank_words(scene.pool().policy_rank, scene.pool().rank[slot_of(NodeId{node->id})], scene.mirror.tick()));
     draw_contents(*node);
     if (!history_.empty()) {
       dim("history");

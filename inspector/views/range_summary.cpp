@@ -23,24 +23,33 @@ struct Line {
   const char* help;
 };
 
-std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole) {
+/// Reason why the figures of requests are not known in a feed that is made from KV events.
+constexpr const char* kNoRequests = "Not known: KV events report neither requests nor hits.";
+
+/// `requests`: false if the feed reports none.
+std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole, bool requests) {
   std::vector<Line> lines;
   const auto add = [&](const char* label, const char* help, auto&& words) {
     lines.push_back({label, words(range), words(whole), help});
+  };
+  const auto add_of_requests = [&](const char* label, const char* help, auto&& words) {
+    if (requests) add(label, help, words);
+    else lines.push_back({label, "-", "-", kNoRequests});
   };
   const auto tokens = [](Count count) {
     return [count](const RangeFigures& of) { return brief(static_cast<double>(of.counts[count])); };
   };
   add("time", "Time on the engine's clock.",
       [](const RangeFigures& of) { return duration(static_cast<double>(of.us()) / 1e6); });
-  add("hit rate", "Share of prompt tokens that were found in the cache.",
-      [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
-  add("requests", "Requests that began.", [](const RangeFigures& of) { return grouped(of.counts[Count::requests]); });
-  add("prompts", "Tokens of their prompts.", tokens(Count::prompt));
+  add_of_requests("hit rate", "Share of prompt tokens that were found in the cache.",
+                  [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
+  add_of_requests("requests", "Requests that began.",
+                  [](const RangeFigures& of) { return grouped(of.counts[Count::requests]); });
+  add_of_requests("prompts", "Tokens of their prompts.", tokens(Count::prompt));
   add("inserted", "Tokens that were added to the tree.", tokens(Count::inserted));
   add("evicted", "Tokens that left the pool, for any cause.", tokens(Count::evicted));
-  add("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
-  add("came back", "Regret: tokens that were evicted and then computed again.", tokens(Count::regretted));
+  add_of_requests("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
+  add_of_requests("came back", "Regret: tokens that were evicted and then computed again.", tokens(Count::regretted));
   for (std::size_t cause = 1; cause < kEvictionCauses; ++cause) {
     if (whole.evicted[cause] == 0) continue;
     add(cause == static_cast<std::size_t>(EvictionCause::limit)   ? "evicted by limit"
@@ -107,7 +116,7 @@ void RangeSummary::draw_figures(const Scene& scene) {
   const bool both = scene.figures.has_range();
   if (!begin_table("figures", both)) return;
   heads(both, scene.selection.space ? "this tenant" : "all tenants");
-  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole()))
+  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole(), !scene.mirror.is_from_events()))
     draw_line(line.label, line.range, line.whole, both, line.help);
   ImGui::EndTable();
 }
@@ -132,6 +141,7 @@ void RangeSummary::draw_reasons(const Scene& scene) {
 }
 
 void RangeSummary::draw_prefixes(Scene& scene) {
+  if (scene.mirror.is_from_events()) return nothing_here(kNoRequests);
   const RangeFigures& figures = scene.figures.range();
   struct Choice {
     const char* name;

@@ -27,8 +27,9 @@ struct Exports {
     std::string name, text;
   };
   std::vector<File> wanted;
-  std::string result;  ///< message about the last one; empty: none
-  double until = 0;    ///< time of ImGui's clock until which `result` is shown
+  bool picture = false;  ///< the next frame is wanted as a PNG picture
+  std::string result;    ///< message about the last one; empty: none
+  double until = 0;      ///< time of ImGui's clock until which `result` is shown
 };
 
 /// The selection: at most one item of each kind, shown by every panel.

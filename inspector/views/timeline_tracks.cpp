@@ -53,7 +53,15 @@ Missed missed_of(const std::array<std::uint64_t, kReasons>& missed) {
   return sum;
 }
 
-std::string tokens(std::uint64_t count) { return brief(static_cast<double>(count)) + " tok"; }
+constexpr std::string_view kUnit = " tok";
+std::string tokens(std::uint64_t count) { return brief(static_cast<double>(count)).append(kUnit); }
+
+/// Returns the words, without their unit if there is no room for it.
+std::string with_room(std::string_view words, float room) {
+  const bool narrow = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x > room;
+  if (narrow && words.ends_with(kUnit)) words.remove_suffix(kUnit.size());
+  return fitted(std::string(words), room);
+}
 
 }  // namespace
 
@@ -65,9 +73,9 @@ void draw_track(const TrackInput& in, const TrackArea& area, const char* name, c
   const float y = area.top + (both ? (area.height() - 2 * line) / 2 : (area.height() - line) / 2);
   const std::string first = fitted(name, room);
   list->AddText({area.words, y}, palette().dim, first.c_str());
-  if (both) return list->AddText({area.words, y + line}, colour, fitted(words, room).c_str());
+  if (both) return list->AddText({area.words, y + line}, colour, with_room(words, room).c_str());
   const float wide = ImGui::CalcTextSize(first.c_str()).x + em() * 0.5F;
-  list->AddText({area.words + wide, y}, colour, fitted(words, room - wide).c_str());
+  list->AddText({area.words + wide, y}, colour, with_room(words, room - wide).c_str());
 }
 
 void draw_rate(const TrackInput& in, const TrackArea& area) {

@@ -124,7 +124,9 @@ void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_
 void TreeIndex::place(const Mirror& mirror) {
   std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that already have a place
   places_.assign(states_.size(), kNowhere);
-  before_.assign(nodes_.size() + 1, {});
+  before_.clear();
+  before_.reserve(nodes_.size() / kStride + 1);
+  Mix sums;
   tokens_ = 0;
   for (std::size_t at = 0; at < nodes_.size(); ++at) {
     Node& node = nodes_[at];
@@ -135,17 +137,28 @@ void TreeIndex::place(const Mirror& mirror) {
       node.start = nodes_[parents_[at]].start + filled[parents_[at]];
       filled[parents_[at]] += node.tokens;
     }
-    Mix next = before_[at];
-    next.nodes += node.nodes;
-    next.tokens += node.tokens;
+    if (at % kStride == 0) before_.push_back(sums);
+    add_own(sums, at);
     if (node.slot != 0) {
       places_[node.slot] = places_[node.last] = static_cast<std::uint32_t>(at);
       for (std::uint32_t slot = node.last; slot != node.slot; slot = mirror.node(slot).parent)
         places_[slot] = static_cast<std::uint32_t>(at);
-      next.own[static_cast<std::size_t>(node.state)] += node.own;
     }
-    before_[at + 1] = next;
   }
+  if (nodes_.size() % kStride == 0) before_.push_back(sums);
+}
+
+void TreeIndex::add_own(Mix& to, std::size_t place) const {
+  const Node& node = nodes_[place];
+  to.nodes += node.nodes;
+  to.tokens += node.tokens;
+  if (node.slot != 0) to.own[static_cast<std::size_t>(node.state)] += node.own;
+}
+
+TreeIndex::Mix TreeIndex::before(std::size_t place) const {
+  Mix mix = before_[place / kStride];
+  for (std::size_t at = place / kStride * kStride; at < place; ++at) add_own(mix, at);
+  return mix;
 }
 
 void TreeIndex::weigh() {
@@ -201,8 +214,8 @@ std::vector<std::uint32_t> TreeIndex::heaviest(Range range, std::size_t most) co
 }
 
 TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
-  Mix mix = before_[first + count];
-  return mix -= before_[first];
+  Mix mix = before(first + count);
+  return mix -= before(first);
 }
 
 std::size_t TreeIndex::level_of(std::size_t place) const {

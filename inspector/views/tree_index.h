@@ -81,7 +81,9 @@ class TreeIndex {
   void place(const Mirror& mirror);
   void weigh();
 
-  static constexpr std::size_t kBlock = 1024;
+  static constexpr std::size_t kBlock = 1024, kStride = 16;
+  void add_own(Mix& to, std::size_t place) const;
+  Mix before(std::size_t place) const;  ///< sums over all places before it
   const Mirror* of_ = nullptr;
   std::uint64_t commits_ = 0, version_ = 0;
   bool in_step_ = false;
@@ -95,7 +97,7 @@ class TreeIndex {
   std::vector<std::uint64_t> weights_;  ///< most tokens of a place, by block of kBlock places
   std::vector<NodeState> states_;       ///< states by slot
   std::vector<std::size_t> level_begin_;
-  std::vector<Mix> before_;  ///< sums over all places before each place
+  std::vector<Mix> before_;  ///< sums over all places before every kStride-th place
 };
 
 }  // namespace canopy::inspector

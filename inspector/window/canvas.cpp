@@ -12,6 +12,17 @@
 namespace canopy::inspector {
 namespace {
 
+std::vector<unsigned char> read_pixels(int width, int height) {
+  const std::size_t line = static_cast<std::size_t>(width) * 3;
+  std::vector<unsigned char> upside_down(line * static_cast<std::size_t>(height)), rgb(upside_down.size());
+  glPixelStorei(GL_PACK_ALIGNMENT, 1);
+  glReadPixels(0, 0, width, height, GL_RGB, GL_UNSIGNED_BYTE, upside_down.data());
+  for (std::size_t y = 0; y < static_cast<std::size_t>(height); ++y)
+    std::copy_n(upside_down.end() - static_cast<std::ptrdiff_t>((y + 1) * line), line,
+                rgb.begin() + static_cast<std::ptrdiff_t>(y * line));
+  return rgb;
+}
+
 class EglCanvas final : public Canvas {
  public:
   ~EglCanvas() override {
@@ -76,18 +87,10 @@ class EglCanvas final : public Canvas {
     glClearColor(0, 0, 0, 1);
     glClear(GL_COLOR_BUFFER_BIT);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    save_wanted_picture(app, width_, height_);
   }
 
-  std::vector<unsigned char> pixels() override {
-    const std::size_t line = static_cast<std::size_t>(width_) * 3;
-    std::vector<unsigned char> upside_down(line * static_cast<std::size_t>(height_)), rgb(upside_down.size());
-    glPixelStorei(GL_PACK_ALIGNMENT, 1);
-    glReadPixels(0, 0, width_, height_, GL_RGB, GL_UNSIGNED_BYTE, upside_down.data());
-    for (std::size_t y = 0; y < static_cast<std::size_t>(height_); ++y)
-      std::copy_n(upside_down.end() - static_cast<std::ptrdiff_t>((y + 1) * line), line,
-                  rgb.begin() + static_cast<std::ptrdiff_t>(y * line));
-    return rgb;
-  }
+  std::vector<unsigned char> pixels() override { return read_pixels(width_, height_); }
   int width() const override { return width_; }
   int height() const override { return height_; }
 
@@ -101,6 +104,12 @@ class EglCanvas final : public Canvas {
 };
 
 }  // namespace
+
+void save_wanted_picture(App& app, int width, int height) {
+  if (!app.picture_wanted()) return;
+  const std::string why = write_png(App::kPictureFile, read_pixels(width, height), width, height);
+  app.saved(why.empty() ? std::string("wrote ") + App::kPictureFile : why);
+}
 
 std::unique_ptr<Canvas> Canvas::make(int width, int height, std::string& why) {
   auto canvas = std::make_unique<EglCanvas>();

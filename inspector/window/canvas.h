@@ -25,6 +25,9 @@ class Canvas {
 /// Writes a PNG file, completely or not at all. Returns the reason if it cannot be written; empty otherwise.
 std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height);
 
+/// Saves the frame that OpenGL holds as a picture, if the user wants it.
+void save_wanted_picture(App& app, int width, int height);
+
 /// Shows the inspector in a window, and returns when the window is closed. Returns the reason if there is no window;
 /// empty otherwise.
 std::string show_in_window(App& app, const Settings& settings);

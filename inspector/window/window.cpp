@@ -149,6 +149,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     glfwGetFramebufferSize(opened.window, &width, &height);
     glViewport(0, 0, width, height);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    save_wanted_picture(app, width, height);
     glfwSwapInterval(behind ? 0 : 1);
     glfwSwapBuffers(opened.window);
     frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - frame_began);

@@ -170,7 +170,8 @@ std::vector<nb::dict> next_to_evict(const Source& source, std::size_t most, std:
     row["begin"] = node.begin;
     row["length"] = node.length;
     row["hits"] = node.hits;
-    row["because"] = inspector::rank_words(mirror.pool(group).policy_rank, node.rank[group], mirror.tick());
+    row["because"] =
+        inspector::rank_words(mirror.pool(group).policy_rank, mirror.pool(group).rank[slot], mirror.tick());
     rows.push_back(std::move(row));
   }
   return rows;

@@ -248,6 +248,23 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
       CHECK(mirror.next_to_evict(g, 50) == fresh.next_to_evict(g, 50));
     }
   }
+  {
+    // Too little for one copy: only the one shortly before the target, which a step back uses.
+    inspector::Checkpoints few(1, 100);
+    Mirror reader((*recording)->header());
+    few.expect(0, end);
+    for (std::uint64_t commit = 0; commit < end;) {
+      const std::uint64_t next = std::min(end, few.next(commit));
+      reader.take((*recording)->events(commit, next));
+      few.pass(commit = next, reader);
+    }
+    CHECK(few.size() == 0);
+    CHECK(few.bytes() == 0);
+    CHECK(few.go_back(end - 1, reader) == end - inspector::Checkpoints::kNear);
+    CHECK(reader.commits() == end - inspector::Checkpoints::kNear);
+    CHECK(few.go_back(7, reader) == 0);
+    CHECK(few.go_back(end - 1, reader) == 0);  // the copy was dropped
+  }
   go_to(end);
   go_to(end / 2);
   for (std::uint64_t back = 1; back <= inspector::Checkpoints::kNear; ++back) {

@@ -61,7 +61,7 @@ struct Compare final : NodeVisitor, QueueVisitor {
     const MirrorNode* node = mirror.find(static_cast<std::uint64_t>(facts.id));
     if (!node || !mirror.waits(*node, group)) disagree("a node waits, and the mirror does not know");
     waiting_seen.insert(node->id);
-    if (node->rank[group] != rank) disagree("a node waits with another rank");
+    if (mirror.pool(group).rank[slot_of(facts.id)] != rank) disagree("a node waits with another rank");
   }
   void run() {
     state.index->visit(*this);

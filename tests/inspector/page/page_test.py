@@ -149,7 +149,7 @@ def time_and_address(page, folder):
 
 
 def downloads(page, folder):
-    """The button CSV of the timeline gives a file."""
+    """The button CSV of the timeline gives a file, and the key s a picture."""
     with folder_server(folder) as server:
         page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
         page.open(f"{server}/?open=run.feed")
@@ -161,12 +161,22 @@ def downloads(page, folder):
         for y in range(int(0.35 * height), int(0.5 * height), 10):
             page.click(362, y)
             time.sleep(0.05)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while not os.path.exists(target):
             assert time.monotonic() < end, f"no file in {os.listdir(folder)}, page {width} x {height}"
             time.sleep(0.05)
         with open(target) as file:
             assert "," in file.readline()
+        page.keys("s")
+        picture = os.path.join(folder, "canopy-picture.png")
+        while not os.path.exists(picture):
+            assert time.monotonic() < end + 10, f"no picture in {os.listdir(folder)}"
+            time.sleep(0.05)
+        with open(picture, "rb") as file:
+            head = file.read(24)
+        size = page.driver.execute_script("const c = document.getElementById('inspector'); return [c.width, c.height];")
+        assert head[:8] == b"\x89PNG\r\n\x1a\n", head
+        assert [int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")] == size, (head, size)
 
 
 def touch(page, folder):
@@ -207,11 +217,12 @@ def dense_displays(page, folder):
             dense.close()
 
 
-def drop(page, name, content):
+def drop(page, name, content, shift=False):
     """Drops a file onto the page."""
     page.run("const bytes = Uint8Array.from(atob(arguments[1]), c => c.charCodeAt(0)), data = new DataTransfer();"
              "data.items.add(new File([bytes], arguments[0]));"
-             "dispatchEvent(new DragEvent('drop', {dataTransfer: data, cancelable: true}));".replace(
+             "dispatchEvent(new DragEvent('drop', {dataTransfer: data, cancelable: true, shiftKey: arguments[2]}));".replace(
+                 "arguments[2]", json.dumps(shift)).replace(
                  "arguments[1]", json.dumps(base64.b64encode(content).decode())).replace("arguments[0]", json.dumps(name)))
 
 
@@ -235,6 +246,29 @@ def dropped_files(page, folder):
         page.until_notice("404")
         page.open(f"{server}/?open=https://example.org/x.feed")
         page.until_notice("must be on the server of the page")
+
+
+def two_recordings(page, folder):
+    """Beside each other, by the address and by a second drop; a second one that is none leaves the first as it is."""
+    other = os.path.join(folder, "other.feed")
+    subprocess.run(replay("--set", "groups.full.eviction=fifo", "--record", other), check=True, stdout=subprocess.DEVNULL)
+    with folder_server(folder) as server:
+        page.open(f"{server}/?open=run.feed&beside=other.feed")
+        assert page.until("both", lambda report: shown(report) and report["beside"] != "")["beside"] == "other.feed"
+        assert page.notice() == "", page.notice()
+        page.until_address("panel=0")
+        page.open(f"{server}/?open=run.feed&beside=nothing.feed")
+        page.until_notice("404")
+        page.until("the first stays", lambda report: shown(report) and report["beside"] == "")
+        with open(other, "rb") as file:
+            whole = file.read()
+        drop(page, "header.feed", whole[:4096], shift=True)
+        page.until_notice("no whole operation")
+        assert page.report()["name"] == "run.feed"
+        drop(page, "dropped.feed", whole, shift=True)
+        page.until("a second drop", lambda report: report["beside"] == "dropped.feed" and report["name"] == "run.feed")
+        drop(page, "alone.feed", whole)
+        page.until("a drop without Shift", lambda report: shown(report) and report["name"] == "alone.feed")
 
 
 def damaged_recordings(page, folder):
@@ -281,7 +315,7 @@ def main():
         record(folder)
         try:
             for test in (a_recording_by_its_server, time_and_address, downloads, touch, dense_displays, dropped_files,
-                         damaged_recordings, a_live_feed, a_wrong_token, the_server_goes_and_comes):
+                         two_recordings, damaged_recordings, a_live_feed, a_wrong_token, the_server_goes_and_comes):
                 if len(sys.argv) > 4 and test.__name__ not in sys.argv[4:]:
                     continue
                 began = time.monotonic()

@@ -239,8 +239,11 @@ TEST_CASE("serve: a page that does not read loses events, and no other does") {
   // A keyframe would only wait behind what the page does not read.
   std::this_thread::sleep_for(100ms);
   CHECK(feed.wanted() == wanted);
+  const std::size_t read = good.bytes;
   feed.operation(10, true);
   feed.operation(1);
+  // The server has passed the keyframe while the page did not read: the page would have taken it.
+  REQUIRE(good.until([&] { return good.bytes == read + 2 * sizeof(Event); }));
   CHECK(stuck.text_with("lapped") == R"({"lapped":true})");
   CHECK(stuck.bytes < 25'000'000);  // what the sockets hold
   CHECK_FALSE(stuck.mirror->in_step());

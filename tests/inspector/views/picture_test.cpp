@@ -40,6 +40,22 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   CHECK(app.settings().tree == TreeView::nodes);
   CHECK(std::filesystem::file_size(path) > 10'000);
   std::filesystem::remove(path);
+  // A picture by a key goes to the current folder, and a message says so.
+  const auto folder = std::filesystem::temp_directory_path() / ("canopy-picture-" + std::to_string(::getpid()));
+  const auto before = std::filesystem::current_path();
+  std::filesystem::create_directory(folder);
+  std::filesystem::current_path(folder);
+  std::istringstream keys("key s\nwait\n");
+  CHECK(Script{}.run(keys, *canvas, app) == "");
+  CHECK(app.selection().exports.result == "wrote canopy-picture.png");
+  CHECK(std::filesystem::file_size("canopy-picture.png") > 10'000);
+  std::ofstream("canopy-picture.png") << "precious";
+  std::istringstream again("key s\nwait\n");
+  CHECK(Script{}.run(again, *canvas, app) == "");
+  CHECK(app.selection().exports.result.starts_with("canopy-picture.png: this is not a PNG picture"));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
+
   const auto pixels = canvas->pixels();
   std::set<std::uint32_t> colours;
   for (std::size_t i = 0; i + 2 < pixels.size(); i += 3)
