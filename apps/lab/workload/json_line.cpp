@@ -74,6 +74,7 @@ class Handler final : public nlohmann::json_sax<json> {
     if (is(Kind::rows)) {
       rows_ = std::exchange(field_, kNone);
       values_[rows_].seen = true;
+      values_[rows_].whole = 0;
       rows_depth_ = depth() + 1;
       return descend("[]");
     }
