@@ -1,6 +1,6 @@
 #include "tenants_bind.h"
 
-#include <canopy/engine/request_spec.h>
+#include <canopy/retention.h>
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

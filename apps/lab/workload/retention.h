@@ -3,7 +3,7 @@
 #include "json_line.h"
 #include "text.h"
 
-#include <canopy/engine/request_spec.h>
+#include <canopy/retention.h>
 
 #include <array>
 #include <limits>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <canopy/base/result.h>
-#include <canopy/engine/request_spec.h>
+#include <canopy/retention.h>
 #include <canopy/types.h>
 
 #include <cstdint>
