@@ -259,7 +259,7 @@ void bind_engine(nb::module_& module) {
               "digest", [](PyEngine& engine) { return engine->digest(); },
               "hash over the results, victims and counters so far: the same for the same input")
           .def_prop_ro("config", &PyEngine::dump, "the whole configuration as YAML");
-  bind_tenants(engine);
+  bind_tenants(bound);
 }
 
 }  // namespace canopy::python
