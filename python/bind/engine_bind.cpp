@@ -130,7 +130,7 @@ void bind_engine(nb::module_& module) {
   module.def("group_names", [](nb::handle config) { return groups_of(document_of(config)); }, "config"_a);
   bind_request(module);
   bind_retention(module);
-  auto engine =
+  auto bound =
       nb::class_<PyEngine>(
           module, "Engine",
           "A whole prefix cache, composed from a configuration: index, pools, stores, policies and running requests. "
