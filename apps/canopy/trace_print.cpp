@@ -134,6 +134,10 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
                                   terminal.bold(percent(facts.reused()))));
   table.row("sent again",
             fmt::format("{} with nothing new in any whole unit", plural(facts.resent_requests, "request")));
+  if (facts.retained_requests > 0)
+    table.row("retention", fmt::format("{} wish to keep {} in all, {} at the longest",
+                                       plural(facts.retained_requests, "request"), tokens(facts.retained_tokens),
+                                       duration(static_cast<double>(facts.longest_retention_ms) / 1000)));
   table.row("unit", fmt::format("{}, compared at once", tokens(facts.unit)));
   table.print(terminal);
 

@@ -11,6 +11,7 @@
 #include "integers.h"
 #include "nodes.h"
 #include "request.h"
+#include "tenants_bind.h"
 
 namespace canopy::python {
 namespace {
@@ -19,11 +20,12 @@ struct Arrival {
   std::int32_t priority = 0;
   std::uint64_t hints = 0;
   std::uint32_t output_limit = 0, min_uncached = 1, chunk = 0;
+  std::vector<Retention> retention = {};
 };
 
 RequestSpec spec_of(const Tokens& prompt, NamespaceId space, const Arrival& arrival) {
-  return {prompt.get(),         space,        arrival.priority, arrival.hints, arrival.output_limit,
-          arrival.min_uncached, arrival.chunk};
+  return {prompt.get(),         space,         arrival.priority, arrival.hints, arrival.output_limit,
+          arrival.min_uncached, arrival.chunk, arrival.retention};
 }
 
 std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival,
@@ -127,123 +129,137 @@ void bind_engine(nb::module_& module) {
   using namespace nb::literals;
   module.def("group_names", [](nb::handle config) { return groups_of(document_of(config)); }, "config"_a);
   bind_request(module);
-  nb::class_<PyEngine>(
-      module, "Engine",
-      "A whole prefix cache, composed from a configuration: index, pools, stores, policies and running requests. For "
-      "one thread at a time. After every call the ledger is checked; a violation raises RuntimeError with an error "
-      "message.")
-      .def(
-          "__init__",
-          [](PyEngine* place, nb::handle config, nb::handle changes, nb::handle agreement) {
-            new (place) PyEngine(config, changes, agreement);
-          },
-          "config"_a, "set"_a = nb::none(), nb::kw_only(), "agreement"_a = nb::none(),
-          "config: a path, YAML text, or a dictionary.\nset: changes of it, {'groups.full.capacity': 3_000_000}.\n"
-          "agreement: if each rank of a model has an engine, a callable that turn() calls once with a NumPy array of "
-          "int64, and that replaces each value with the least of all ranks: lambda values: "
-          "torch.distributed.all_reduce(torch.from_numpy(values), torch.distributed.ReduceOp.MIN, group).\n"
-          "Raises ValueError with the place of each mistake.")
-      .def(
-          "begin",
-          [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
-             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk,
-             PyFetch* fetched) {
-            return begin(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk}, fetched);
-          },
-          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-          "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
-          "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.")
-      .def(
-          "fetch",
-          [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
-             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
-            return fetch(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
-          },
-          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-          "min_uncached"_a = 1, "chunk"_a = 0,
-          "Begins to copy what the tier below has of a waiting request, beyond what the pools have. Returns a Fetch; "
-          "without a tier, it copies nothing.")
-      .def(
-          "turn",
-          [](PyEngine& engine, std::uint64_t now_us) {
-            engine->turn(now_us);
-            engine.check();
-          },
-          "now_us"_a,
-          "Makes the copies visible that have ended by then. Call it once before each step, with the caller's own "
-          "time.")
-      .def_prop_ro(
-          "next_end_us",
-          [](PyEngine& engine) {
-            const std::uint64_t next = engine->tiers().next_end_us();
-            return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
-          },
-          "time at which the next copy ends, in the time of turn(); None: no copy is pending")
-      .def_prop_ro("host_tier", &host_tier_of,
-                   "counters of the tier below the pools, some by group, lane or outcome; None: no such tier")
-      .def_prop_ro("storage", &storage_of, "counters of the storage below that tier; None: no such storage")
-      .def(
-          "admits",
-          [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,
-             std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
-            return admits(engine, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
-          },
-          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-          "min_uncached"_a = 1, "chunk"_a = 0, "Returns ('now' | 'wait' | 'never', reason). Changes nothing.")
-      .def("use_policy", &PyEngine::use_policy, "policy"_a, "group"_a = 0)
-      .def(
-          "make_free",
-          [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
-            engine.need_group(group);
-            const bool free = engine->make_free(group, pages);
-            engine.check();
-            return free;
-          },
-          "pages"_a, "group"_a = 0,
-          "Evicts until `pages` pages are free or nothing more may be evicted. Returns True if they are free.")
-      .def(
-          "flush",
-          [](PyEngine& engine, nb::handle space) {
-            const std::uint64_t tokens = engine->flush(engine.space_of(space));
-            engine.check();
-            return tokens;
-          },
-          "space"_a,
-          "Evicts everything of a namespace that is not locked. Returns the tokens freed in the first group.")
-      .def(
-          "resize",
-          [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
-            engine.need_group(group);
-            engine->resize(group, pages);
-            engine.check();
-          },
-          "pages"_a, "group"_a = 0, "Sets the limit of a pool, in pages.")
-      .def(
-          "audit",
-          [](PyEngine& engine) {
-            engine->audit();
-            engine.check();
-          },
-          "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
-      .def(
-          "poll", [](PyEngine& engine) { return engine->poll(); },
-          "Serves an inspector between operations. Returns False while it has paused the engine.")
-      .def(
-          "columns",
-          [](PyEngine& engine) {
-            return columns_of(engine->index(), [&](NamespaceId space) { return engine->name_of(space); });
-          },
-          "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
-      .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
-           "Returns the nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
-      .def("pool", &pool_of, "group"_a = 0, "Returns a group's pool, in pages.")
-      .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
-      .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })
-      .def_prop_ro("counters", &counters_of)
-      .def_prop_ro(
-          "digest", [](PyEngine& engine) { return engine->digest(); },
-          "hash over the results, victims and counters so far: the same for the same input")
-      .def_prop_ro("config", &PyEngine::dump, "the whole configuration as YAML");
+  bind_retention(module);
+  auto bound =
+      nb::class_<PyEngine>(
+          module, "Engine",
+          "A whole prefix cache, composed from a configuration: index, pools, stores, policies and running requests. "
+          "For "
+          "one thread at a time. After every call the ledger is checked; a violation raises RuntimeError with an error "
+          "message.")
+          .def(
+              "__init__",
+              [](PyEngine* place, nb::handle config, nb::handle changes, nb::handle agreement) {
+                new (place) PyEngine(config, changes, agreement);
+              },
+              "config"_a, "set"_a = nb::none(), nb::kw_only(), "agreement"_a = nb::none(),
+              "config: a path, YAML text, or a dictionary.\nset: changes of it, {'groups.full.capacity': 3_000_000}.\n"
+              "agreement: if each rank of a model has an engine, a callable that turn() calls once with a NumPy array "
+              "of "
+              "int64, and that replaces each value with the least of all ranks: lambda values: "
+              "torch.distributed.all_reduce(torch.from_numpy(values), torch.distributed.ReduceOp.MIN, group).\n"
+              "Raises ValueError with the place of each mistake.")
+          .def(
+              "begin",
+              [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
+                 std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk,
+                 PyFetch* fetched, std::vector<Retention> retention) {
+                return begin(self, prompt, space,
+                             {priority, hints, output_limit, min_uncached, chunk, std::move(retention)}, fetched);
+              },
+              "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+              "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
+              "retention"_a = std::vector<Retention>(),
+              "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.\n"
+              "retention: prefixes to keep after finish(), within the pins of its tenant; Request.retained tells what "
+              "was "
+              "promised.")
+          .def(
+              "fetch",
+              [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
+                 std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
+                return fetch(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+              },
+              "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+              "min_uncached"_a = 1, "chunk"_a = 0,
+              "Begins to copy what the tier below has of a waiting request, beyond what the pools have. Returns a "
+              "Fetch; "
+              "without a tier, it copies nothing.")
+          .def(
+              "turn",
+              [](PyEngine& engine, std::uint64_t now_us) {
+                engine->turn(now_us);
+                engine.check();
+              },
+              "now_us"_a,
+              "Advances the time: makes the copies visible that have ended by then, and ends the retention whose time "
+              "is "
+              "over. Call it once before each step, with the caller's own time.")
+          .def_prop_ro(
+              "next_end_us",
+              [](PyEngine& engine) {
+                const std::uint64_t next = engine->tiers().next_end_us();
+                return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
+              },
+              "time at which the next copy ends, in the time of turn(); None: no copy is pending")
+          .def_prop_ro("host_tier", &host_tier_of,
+                       "counters of the tier below the pools, some by group, lane or outcome; None: no such tier")
+          .def_prop_ro("storage", &storage_of, "counters of the storage below that tier; None: no such storage")
+          .def(
+              "admits",
+              [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,
+                 std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
+                return admits(engine, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+              },
+              "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+              "min_uncached"_a = 1, "chunk"_a = 0, "Returns ('now' | 'wait' | 'never', reason). Changes nothing.")
+          .def("use_policy", &PyEngine::use_policy, "policy"_a, "group"_a = 0)
+          .def(
+              "make_free",
+              [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
+                engine.need_group(group);
+                const bool free = engine->make_free(group, pages);
+                engine.check();
+                return free;
+              },
+              "pages"_a, "group"_a = 0,
+              "Evicts until `pages` pages are free or nothing more may be evicted. Returns True if they are free.")
+          .def(
+              "flush",
+              [](PyEngine& engine, nb::handle space) {
+                const std::uint64_t tokens = engine->flush(engine.space_of(space));
+                engine.check();
+                return tokens;
+              },
+              "space"_a,
+              "Ends all retention in a namespace, and evicts everything in it that is not locked. Returns the tokens "
+              "freed "
+              "in the first group.")
+          .def(
+              "resize",
+              [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
+                engine.need_group(group);
+                engine->resize(group, pages);
+                engine.check();
+              },
+              "pages"_a, "group"_a = 0, "Sets the limit of a pool, in pages.")
+          .def(
+              "audit",
+              [](PyEngine& engine) {
+                engine->audit();
+                engine.check();
+              },
+              "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
+          .def(
+              "poll", [](PyEngine& engine) { return engine->poll(); },
+              "Serves an inspector between operations. Returns False while it has paused the engine.")
+          .def(
+              "columns",
+              [](PyEngine& engine) {
+                return columns_of(engine->index(), [&](NamespaceId space) { return engine->name_of(space); });
+              },
+              "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
+          .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
+               "Returns the nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+          .def("pool", &pool_of, "group"_a = 0, "Returns a group's pool, in pages.")
+          .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
+          .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })
+          .def_prop_ro("counters", &counters_of)
+          .def_prop_ro(
+              "digest", [](PyEngine& engine) { return engine->digest(); },
+              "hash over the results, victims and counters so far: the same for the same input")
+          .def_prop_ro("config", &PyEngine::dump, "the whole configuration as YAML");
+  bind_tenants(bound);
 }
 
 }  // namespace canopy::python

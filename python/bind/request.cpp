@@ -25,6 +25,9 @@ void bind_request_alone(nb::module_& module) {
       .def_prop_ro("computed", number(&Request::computed))
       .def_prop_ro("committed", number(&Request::committed), "tokens whose pages are in the index")
       .def_prop_ro("reserved", number(&Request::reserved), "tokens that may be written")
+      .def_prop_ro("retained", number(&Request::retained),
+                   "tokens that the engine promised to keep after finish(): the longest retention within the pins of "
+                   "its tenant")
       .def_prop_ro("ended", number(&Request::ended))
       .def_prop_ro(
           "tokens",

@@ -22,6 +22,7 @@ from ._core import (
     Path,
     Request,
     RequestFacts,
+    Retention,
     load_plugins,
     plugins,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Report",
     "Request",
     "RequestFacts",
+    "Retention",
     "compare",
     "curve",
     "load_plugins",

@@ -268,3 +268,84 @@ def test_an_agreement_that_fails_stops_the_tiers():
     assert engine.fetch(range(10)).done
     with pytest.raises(TypeError, match="agreement: expected a callable"):
         canopy.Engine(STORED, agreement=3)
+
+
+SHARES = CONFIG | {"tenants": {"a": {"floor": 16, "pins": 24}, "b": {"weight": 1000}}}
+
+
+def serve(engine, tenant, first, count, retention=()):
+    """Runs a prompt of a tenant to its end. Returns the request."""
+    request = engine.begin(range(first, first + count), space=tenant, retention=list(retention))
+    assert request.reserve(count)
+    request.finish(count)
+    return request
+
+
+def flood(engine):
+    for first in range(10_000, 20_000, 1_000):
+        serve(engine, "b", first, 33)
+
+
+def tenant(engine, name):
+    return next(row for row in engine.tenants() if row["name"] == name)
+
+
+def test_a_floor_holds_and_others_pay():
+    engine = canopy.Engine(SHARES)
+    serve(engine, "a", 1, 33)
+    flood(engine)
+    a = tenant(engine, "a")
+    assert (a["floor"], a["weight"], a["ceiling"], a["pins"]) == (16, 1.0, None, 24)
+    assert (a["requests"], a["prompt_tokens"], a["cached"], a["paid"], a["below_floor"]) == (1, 33, 16, 16, 0)
+    assert {"from": "a", "to": "b", "tokens": 16} in engine.payments()
+    assert serve(engine, "a", 1, 17).matched == 16
+    assert tenant(engine, "a")["hit_tokens"] == 16
+    assert sum(row["tokens"] for row in engine.payments() if row["to"] == "b") == tenant(engine, "b")["taken"]
+    assert canopy.Engine(CONFIG).tenants() == canopy.Engine(CONFIG).payments() == []
+
+
+def test_shares_change_while_the_engine_runs():
+    engine = canopy.Engine(SHARES)
+    serve(engine, "c", 1, 33)
+    engine.set_share("c", floor=8, weight=2, ceiling=16, pins=4)
+    serve(engine, "c", 1, 9)
+    c = tenant(engine, "c")
+    assert (c["floor"], c["weight"], c["ceiling"], c["pins"], c["cached"]) == (8, 2.0, 16, 4, 16)
+    with pytest.raises(ValueError, match="floors of all tenants would be"):
+        engine.set_share("c", floor=60)
+    with pytest.raises(ValueError, match="no tenant's name"):
+        engine.set_share("*", floor=1)
+    with pytest.raises(ValueError, match="tenants"):
+        canopy.Engine(CONFIG).set_share("a", floor=1)
+    with pytest.raises(TypeError):
+        engine.set_share("c", floor=-1)
+
+
+def test_retention_lasts_as_long_as_was_promised():
+    engine = canopy.Engine(SHARES)
+    engine.turn(1_000)
+    assert serve(engine, "a", 1, 25, [canopy.Retention(18, seconds=0.005)]).retained == 16
+    assert tenant(engine, "a")["kept"] == 16
+    flood(engine)
+    engine.turn(5_999)
+    assert tenant(engine, "a")["kept"] == 16
+    engine.turn(6_000)
+    assert tenant(engine, "a")["kept"] == 0
+    assert serve(engine, "a", 1, 33, [canopy.Retention(tokens=32, seconds=1)]).retained == 0  # above the budget
+    assert tenant(engine, "a")["refused_pins"] == 32
+    serve(engine, "a", 500, 9, [canopy.Retention(8, float("inf"))])
+    engine.turn(2**62)
+    assert tenant(engine, "a")["kept"] == 8
+    assert engine.flush("a") > 0 and tenant(engine, "a")["kept"] == 0
+    engine.audit()
+
+
+def test_a_retention_is_a_value():
+    wish = canopy.Retention(8, 2.5, -1)
+    assert (wish.tokens, wish.seconds, wish.priority) == (8, 2.5, -1)
+    assert repr(wish) == "Retention(tokens=8, seconds=2.5, priority=-1)"
+    for seconds in (-1, float("nan")):
+        with pytest.raises(ValueError, match="retention: seconds"):
+            canopy.Retention(8, seconds)
+    with pytest.raises(TypeError):
+        canopy.Retention(-8, 1)

@@ -74,6 +74,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
     if (options.blocks) {
       trace.history.numbers_of_last(client.prompt);
       client.output_tokens = trace.cut.units(client.output_tokens);
+      for (Retention& retention : client.retention) retention.tokens = trace.cut.units(retention.tokens);
     }
     if (options.requests) {
       bytes_kept += client.prompt.size() * sizeof(Token);

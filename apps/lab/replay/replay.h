@@ -20,7 +20,8 @@ namespace canopy::replay {
 /// The way in which requests reach the engine.
 enum class Mode {
   /// One after another, as in the recorded runs of the literature: the whole prompt is matched, a request takes its
-  /// whole pages without a tail, produces nothing, and ends before the next begins.
+  /// whole pages without a tail, produces nothing, and ends before the next begins. From the first request with a
+  /// retention on, each begins at its time of arrival, which nothing else depends on.
   serial,
   /// As in a serving engine: requests arrive at their times, overlap, are prefilled in chunks, decode, wait,
   /// are aborted and retracted. Time is simulated: the same input gives the same run.

@@ -28,6 +28,7 @@ Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
 
 Result<std::monostate> run_serial(Run& run) {
   std::uint64_t now_us = 0;
+  bool retains = false;  // until then, no decision depends on the time of arrival
   workload::ClientRequest client;
   std::vector<Token> answer;
   for (;;) {
@@ -35,7 +36,10 @@ Result<std::monostate> run_serial(Run& run) {
     if (!more) return more.error();
     if (!*more) return std::monostate{};
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
-    const RequestSpec arrival{client.prompt, space, client.priority, client.hints, 0, run.options.min_uncached, 0};
+    const RequestSpec arrival{client.prompt,   space, client.priority, client.hints, 0, run.options.min_uncached, 0,
+                              client.retention};
+    retains |= !client.retention.empty();
+    if (retains) run.turn(now_us = std::max(now_us, client.arrival_ms * 1000));
     Request request = run.engine.begin(arrival, fetch_at_once(run, arrival, now_us));
     run.count(client, request.matched());
     Trail trail(space);

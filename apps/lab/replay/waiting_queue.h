@@ -35,7 +35,7 @@ struct Job {
   std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
   /// Returns the specification for its start or restart.
   RequestSpec spec(std::uint32_t chunk) const {
-    return {tokens(), space, client.priority, client.hints, total() - known(), 1, chunk};
+    return {tokens(), space, client.priority, client.hints, total() - known(), 1, chunk, client.retention};
   }
 };
 using Jobs = std::list<Job>;

@@ -25,7 +25,7 @@ class Chat final : public Traffic {
     }
     append_text(talk.said, derive(seed_, kUser, messages_++), 1 + random_.around(config_.user_tokens - 1));
 
-    request.space = "tenant-" + std::to_string(tenant);
+    request.space = config_.tenants > 1 ? "tenant-" + std::to_string(tenant) : "";
     request.output_tokens = static_cast<std::uint32_t>(random_.around(config_.answer_tokens));
     request.prompt = talk.said;
     if (--talk.turns_left > 0) append_answer(talk.said, request.output_tokens);

@@ -69,10 +69,11 @@ std::vector<std::string> kind_names() {
 }
 
 struct ItemOptions {
-  std::uint64_t share = 1, priority = 0;
+  std::uint64_t share = 1, priority = 0, from_second = 0;
   void visit(Options& o) {
     o.number("share", share, 1, 1'000'000, "share of the requests, relative to the other items");
     o.number("priority", priority, 0, 1'000'000, "priority of all its requests");
+    o.number("from_second", from_second, 0, 1'000'000'000, "time of its first request; its share is idle until then");
   }
 };
 
@@ -83,6 +84,26 @@ void read_namespace(const YamlNode& node, std::string& space, Complaints& compla
   } else {
     complain(node, fmt::format("'namespace': expected a name of at most {} bytes", kMaxName), complaints);
   }
+}
+
+struct RetentionOptions {
+  std::uint64_t tokens = 0, seconds = 0, priority = 0;
+  void visit(Options& o) {
+    o.number("tokens", tokens, 1, kMaxPromptTokens, "first tokens of the prompt to keep");
+    o.number("seconds", seconds, 1, 1'000'000'000, "time from the end of the request for which to keep them");
+    o.number("priority", priority, 0, 1'000'000, "if the budget is short, higher ones are promised first");
+  }
+};
+
+void read_retention(const YamlNode& node, std::vector<Retention>& retention, Complaints& complaints) {
+  RetentionOptions wish;
+  YamlOptions options(node, "retention", complaints);
+  wish.visit(options);
+  options.finish();
+  for (const char* key : {"tokens", "seconds"})
+    if (options.ok() && !node.find(key)) complain(node, fmt::format("retention: '{}' is missing", key), complaints);
+  retention.push_back(
+      {static_cast<std::uint32_t>(wish.tokens), wish.seconds * 1'000'000, static_cast<std::int32_t>(wish.priority)});
 }
 
 void read_hints(const YamlNode& node, std::uint64_t& hints, Complaints& complaints) {
@@ -123,11 +144,13 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
       read_namespace(value, item.space, complaints);
     } else if (key.scalar == "hints") {
       read_hints(value, item.hints, complaints);
-    } else if (key.scalar == "share" || key.scalar == "priority") {
+    } else if (key.scalar == "retention") {
+      read_retention(value, item.retention, complaints);
+    } else if (key.scalar == "share" || key.scalar == "priority" || key.scalar == "from_second") {
       general.entries.push_back({key, value});
     } else {
       std::vector<std::string> known = kind_names();
-      known.insert(known.end(), {"share", "priority", "namespace", "hints"});
+      known.insert(known.end(), {"share", "priority", "from_second", "namespace", "hints", "retention"});
       complain(key,
                fmt::format("'{}' is unknown in an item of 'mix'{}", shown(key.scalar), did_you_mean(key.scalar, known)),
                complaints);
@@ -145,6 +168,7 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
   walker.finish();
   item.share = options.share;
   item.priority = static_cast<std::int32_t>(options.priority);
+  item.from_ms = options.from_second * 1000;
   return item;
 }
 

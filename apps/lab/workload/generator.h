@@ -20,6 +20,8 @@ namespace canopy::workload {
 ///       priority: 2                        # of all its requests
 ///       hints: class_1                     # of all its requests: a name of hints.h, or a list of them
 ///       namespace: nightly                 # "" is the shared one; chat's tenants become nightly/tenant-0 ...
+///       from_second: 60                    # its first request; until then its share makes none
+///       retention: { tokens: 8000, seconds: 300, priority: 0 }   # of all its requests
 ///
 /// The same document gives the same requests on every machine, compiler and standard library.
 Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document);

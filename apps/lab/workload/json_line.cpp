@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace canopy::workload {
 namespace {
@@ -30,7 +31,7 @@ class Handler final : public nlohmann::json_sax<json> {
 
   std::optional<LineProblem> problem;
 
-  bool null() override { return in_list_ || depth() == 0 || !style_.nulls ? refuse("null") : true; }
+  bool null() override { return in_list_ || at_rows() || depth() == 0 || !style_.nulls ? refuse("null") : true; }
   bool boolean(bool value) override { return refuse(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) override {
     if (skipping()) return true;
@@ -41,7 +42,8 @@ class Handler final : public nlohmann::json_sax<json> {
   }
   bool number_unsigned(std::uint64_t value) override {
     if (skipping()) return true;
-    if (field_ == kNone || is(Kind::text) || value > fields_[field_].most || is(Kind::wholes) != in_list_)
+    if (field_ == kNone || is(Kind::text) || is(Kind::rows) || value > fields_[field_].most ||
+        is(Kind::wholes) != in_list_)
       return refuse(std::to_string(value));
     if (in_list_) return add(value);
     JsonValue& to = found();
@@ -65,26 +67,36 @@ class Handler final : public nlohmann::json_sax<json> {
 
   bool start_object(std::size_t) override {
     if (field_ != kNone) return refuse("an object");
-    return descend();
+    return at_rows() ? begin_row() : descend();
   }
   bool start_array(std::size_t) override {
     if (skipping()) return descend("[]");
+    if (is(Kind::rows)) {
+      rows_ = std::exchange(field_, kNone);
+      values_[rows_].seen = true;
+      values_[rows_].whole = 0;
+      rows_depth_ = depth() + 1;
+      return descend("[]");
+    }
     if (in_list_ || !(is(Kind::wholes) || is(Kind::hints))) return refuse("a list");
     found().wholes.clear();
     values_[field_].whole = 0;
     return in_list_ = true;
   }
-  bool end_object() override { return ascend(), true; }
+  bool end_object() override {
+    if (in_row() && !end_row()) return false;
+    return ascend(), true;
+  }
   bool end_array() override {
-    if (in_list_) in_list_ = false;
-    else ascend();
-    return true;
+    if (std::exchange(in_list_, false)) return true;
+    if (at_rows()) rows_ = kNone;
+    return ascend(), true;
   }
 
   bool key(std::string& name) override {
     path_.resize(levels_.back());
-    // A key with a dot is no path of ours.
-    const bool plain = name.find('.') == name.npos;
+    // A key with one of these is no path of ours.
+    const bool plain = name.find_first_of(".[") == name.npos;
     if (depth() > 1) path_ += '.';
     path_ += plain ? name : std::string(".");
     field_ = 0;
@@ -92,7 +104,7 @@ class Handler final : public nlohmann::json_sax<json> {
     if (field_ == fields_.size()) {
       field_ = kNone;
       if (depth() == 1 && unknown_.size() < kKeptNames) unknown_.push_back(shown(name));
-      if (style_.closed && depth() == 1 && name != "extra") return refuse_key(name);
+      if (in_row() || (style_.closed && depth() == 1 && name != "extra")) return refuse_key(name);
       return true;
     }
     JsonValue& value = values_[field_];
@@ -115,7 +127,7 @@ class Handler final : public nlohmann::json_sax<json> {
   /// Returns false if a required field is missing.
   bool complete() {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (values_[i].seen || !fields_[i].required) continue;
+      if (values_[i].seen || !fields_[i].required || is_of_rows(i)) continue;
       if (i < keys_.size() && keys_[i])
         return say(fmt::format("'{}' is null; expected {}", fields_[i].path, wanted(fields_[i])), values_[i].column);
       const std::string near = nearest_name(fields_[i].path, unknown_);
@@ -127,7 +139,37 @@ class Handler final : public nlohmann::json_sax<json> {
 
  private:
   std::size_t depth() const { return levels_.size(); }
-  bool skipping() const { return field_ == kNone && depth() > 0; }
+  bool skipping() const { return field_ == kNone && depth() > 0 && !at_rows(); }
+  /// Returns true within the list of a Kind::rows, between its objects.
+  bool at_rows() const { return rows_ != kNone && depth() == rows_depth_; }
+  /// Returns true within one of its objects, but not deeper.
+  bool in_row() const { return rows_ != kNone && depth() == rows_depth_ + 1; }
+  bool is_of_rows(std::size_t field) const {
+    return std::string_view(fields_[field].path).find("[].") != std::string_view::npos;
+  }
+  bool is_of_row(std::size_t field) const {
+    return is_of_rows(field) && std::string_view(fields_[field].path).starts_with(fields_[rows_].path);
+  }
+  bool begin_row() {
+    const JsonField& field = fields_[rows_];
+    if (values_[rows_].whole++ == field.most)
+      return say(fmt::format("'{}' has more than {} items", field.path, field.most), values_[rows_].column);
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (!is_of_row(i)) continue;
+      values_[i].seen = keys_[i] = false;
+    }
+    return descend();
+  }
+  bool end_row() {
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (!is_of_row(i)) continue;
+      if (fields_[i].required && !values_[i].seen)
+        return say(fmt::format("'{}' is missing in item {}", fields_[i].path, values_[rows_].whole),
+                   values_[rows_].column);
+      values_[rows_].items.push_back(values_[i]);
+    }
+    return true;
+  }
   bool is(Kind kind) const { return field_ != kNone && fields_[field_].kind == kind; }
   JsonValue& found() {
     values_[field_].seen = true;
@@ -170,6 +212,8 @@ class Handler final : public nlohmann::json_sax<json> {
   /// Refuses a value that is wrong in its field or is the whole line. Within an unknown key, everything is allowed.
   bool refuse(const std::string& found) {
     if (skipping()) return true;
+    if (at_rows())
+      return say(fmt::format("'{}' has {}; expected objects", fields_[rows_].path, found), values_[rows_].column);
     if (field_ == kNone) return say(fmt::format("the line is {}; {}", found, style_.wanted), 1);
     const JsonField& field = fields_[field_];
     const bool of_list = in_list_ && is(Kind::wholes);
@@ -180,10 +224,16 @@ class Handler final : public nlohmann::json_sax<json> {
   }
   bool refuse_key(const std::string& name) {
     std::vector<std::string> names;
-    for (const JsonField& field : fields_) names.emplace_back(field.path);
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const std::string_view path = fields_[i].path;
+      if (is_of_rows(i) ? in_row() && is_of_row(i) : !in_row()) names.emplace_back(path.substr(path.rfind('.') + 1));
+    }
     const std::string near = nearest_name(name, names);
-    return say(fmt::format("'{}' is not a key of this format{}", shown(name),
-                           near.empty() ? "; put your own keys into \"extra\"" : "; did you mean '" + near + "'?"),
+    const std::string of = in_row() ? fmt::format("an item of '{}'", fields_[rows_].path) : "this format";
+    const std::string rest =
+        in_row() ? fmt::format("; expected {}", fmt::join(names, ", ")) : "; put your own keys into \"extra\"";
+    return say(fmt::format("'{}' is not a key of {}{}", shown(name), of,
+                           near.empty() ? rest : "; did you mean '" + near + "'?"),
                read_ ? *read_ - std::min(*read_, name.size() + 1) : 0);
   }
   static std::string range_of(const JsonField& field) {
@@ -203,6 +253,8 @@ class Handler final : public nlohmann::json_sax<json> {
         return "a list of whole numbers";
       case Kind::hints:
         return "a whole number, or a list of names";
+      case Kind::rows:
+        return "a list of objects";
     }
     return {};
   }
@@ -215,7 +267,8 @@ class Handler final : public nlohmann::json_sax<json> {
   std::string path_;
   std::vector<std::size_t> levels_;  ///< Lengths of the paths of the enclosing objects and lists.
   std::size_t field_ = kNone;
-  bool in_list_ = false;  ///< Within the list of a field.
+  bool in_list_ = false;                       ///< Within the list of a field.
+  std::size_t rows_ = kNone, rows_depth_ = 0;  ///< Field whose objects are read, and the depth of its list.
   std::vector<bool> keys_;
   std::vector<std::string> unknown_;
 };
@@ -230,6 +283,7 @@ std::optional<LineProblem> JsonLine::parse(std::string_view line, bool columns) 
     value.seen = false;
     value.column = 0;
     value.wholes.clear();
+    value.items.clear();
   }
   std::size_t read = 0;
   Handler handler(fields_, values_, style_, line.size(), columns ? &read : nullptr);

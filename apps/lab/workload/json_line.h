@@ -20,6 +20,7 @@ struct JsonField {
     text,
     wholes,  ///< a list of whole numbers, each from 0 to `most`
     hints,   ///< a whole number of bits, or a list of their names (hints.h)
+    rows,    ///< a list of at most `most` objects; the fields of an object have paths like "retention[].tokens"
   };
   const char* path;  ///< "timestamp", or within objects "out.meta_info.completion_tokens"
   Kind kind;
@@ -33,7 +34,7 @@ struct JsonField {
 
 /// Differences between formats, other than their fields.
 struct JsonStyle {
-  bool closed = false;       ///< unknown keys are errors, except "extra" with its content
+  bool closed = false;       ///< unknown keys are errors, except "extra" with its content; those of rows always are
   bool nulls = true;         ///< A null stands for an absent field.
   std::size_t deepest = 64;  ///< Most levels of objects and lists.
   const char* wanted = "expected an object";
@@ -48,6 +49,7 @@ struct JsonValue {
   double number = 0;
   std::string text;
   std::vector<std::uint64_t> wholes;
+  std::vector<JsonValue> items{};  ///< For Kind::rows: the fields of the first object, in order, then of the next.
   std::uint64_t whole_or(std::uint64_t absent) const { return seen ? whole : absent; }
 };
 

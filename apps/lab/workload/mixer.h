@@ -16,8 +16,10 @@ struct MixItem {
   std::unique_ptr<Traffic> traffic;
   std::uint64_t share = 1;  ///< share of the requests, relative to the others
   std::int32_t priority = 0;
-  std::uint64_t hints = 0;  ///< hints of all its requests
-  std::string space;        ///< namespace; for a kind with its own namespaces, the part before '/'
+  std::uint64_t hints = 0;           ///< hints of all its requests
+  std::string space;                 ///< namespace; for a kind with its own namespaces, the part before '/'
+  std::uint64_t from_ms = 0;         ///< time of its first request
+  std::vector<Retention> retention;  ///< retention of all its requests
 };
 
 /// The number of requests and their rate.
@@ -30,7 +32,8 @@ struct MixConfig {
   }
 };
 
-/// Several kinds of traffic as one stream. Draws the next kind by the shares, and sets the request's time.
+/// Several kinds of traffic as one stream. Draws the next kind by the shares, and sets the request's time. A draw of an
+/// item that has not begun yet makes no request, so the rate of the others does not depend on it.
 class Mixer final : public RequestSource {
  public:
   /// REQUIRES: `items` is not empty.
@@ -41,12 +44,14 @@ class Mixer final : public RequestSource {
   std::uint64_t seed() const override { return config_.seed; }
 
  private:
-  void draw();
+  /// Chooses the next item. Returns false if it has not begun at `now_ms`.
+  bool draw(std::uint64_t now_ms);
 
   MixConfig config_;
   std::vector<MixItem> items_;
   std::vector<std::uint64_t> owed_;  ///< draws that an item has used in advance, by a burst
   std::uint64_t shares_ = 0, issued_ = 0, now_ns_ = 0, arrival_ms_ = 0;
+  std::uint64_t first_ms_ = 0;  ///< time at which the first item begins
   Random random_;
   std::size_t current_ = 0;
   bool burst_ = false;  ///< true if the next request arrives together with the last one

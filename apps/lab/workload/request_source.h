@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <canopy/retention.h>
 #include <canopy/types.h>
 
 #include <cstdint>
@@ -9,14 +10,15 @@
 
 namespace canopy::workload {
 
-/// One request as a client sends it. `space` is the name of its namespace; "" is the shared one.
+/// One request as a client sends it. `space` is the name of its namespace, which is its tenant; "" is the shared one.
 struct ClientRequest {
   std::uint64_t arrival_ms = 0;
   std::string space;
   std::int32_t priority = 0;
   std::uint32_t output_tokens = 0;  ///< number of tokens of the model's answer
   std::vector<Token> prompt;
-  std::uint64_t hints = 0;  ///< for policies (canopy::hint)
+  std::uint64_t hints = 0;           ///< for policies (canopy::hint)
+  std::vector<Retention> retention;  ///< prefixes that it wishes to keep
 };
 
 /// Requests in order of arrival, one at a time: a trace file or a generator. Only the current request is in memory, so

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <canopy/retention.h>
 #include <canopy/types.h>
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct TraceRecord {
   std::uint64_t hints = 0;          ///< canopy::hint
   std::uint32_t output_tokens = 0;  ///< 0 also if the file does not have it
   std::uint32_t turn = 0;           ///< turn of its conversation, from 1; 0: not in the file
+  std::vector<Retention> retention;
 
   std::vector<Token> tokens;       ///< the prompt, if block is 0
   std::uint64_t block = 0;         ///< tokens per id
@@ -29,6 +31,7 @@ struct TraceRecord {
     space.clear();
     tokens.clear();
     ids.clear();
+    retention.clear();
     time_ms = block = hints = 0;
     priority = 0;
     output_tokens = turn = input_tokens = 0;

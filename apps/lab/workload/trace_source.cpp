@@ -26,6 +26,7 @@ class TraceSource final : public RequestSource {
     request.priority = record_.priority;
     request.hints = record_.hints;
     request.output_tokens = record_.output_tokens;
+    request.retention = record_.retention;
     if (record_.block == 0) return request.prompt.swap(record_.tokens);
     request.prompt.resize(record_.input_tokens);
     Token* to = request.prompt.data();

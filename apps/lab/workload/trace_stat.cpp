@@ -75,6 +75,13 @@ void TraceStat::add(const TraceRecord& record) {
   facts_.prompt_tokens += length;
   facts_.output_tokens += record.output_tokens;
   facts_.longest_prompt = std::max(facts_.longest_prompt, length);
+  std::uint32_t retained = 0;
+  for (const Retention& retention : record.retention) {
+    retained = std::max(retained, retention.tokens);
+    facts_.longest_retention_ms = std::max(facts_.longest_retention_ms, retention.us / 1000);
+  }
+  facts_.retained_requests += !record.retention.empty();
+  facts_.retained_tokens += std::min<std::uint64_t>(retained, length);
 
   std::uint64_t print = splitmix64(step);
   for (const char c : record.space) print = splitmix64(print ^ static_cast<unsigned char>(c));

@@ -22,8 +22,11 @@ struct TraceFacts {
   std::uint64_t longest_prompt = 0;
   /// Tokens that an unlimited cache would hold: equal tokens after equal tokens count once.
   std::uint64_t distinct_tokens = 0;
-  std::uint64_t reused_tokens = 0;    ///< prompt tokens that an earlier prompt had, after the same tokens
-  std::uint64_t resent_requests = 0;  ///< requests whose whole units were all requested before
+  std::uint64_t reused_tokens = 0;      ///< prompt tokens that an earlier prompt had, after the same tokens
+  std::uint64_t resent_requests = 0;    ///< requests whose whole units were all requested before
+  std::uint64_t retained_requests = 0;  ///< requests with a retention
+  std::uint64_t retained_tokens = 0;    ///< tokens of the longest retention of each
+  std::uint64_t longest_retention_ms = 0;
 
   std::vector<Bar> prompts;      ///< requests by the length of their prompt
   std::vector<Bar> gaps_ms;      ///< reused tokens by the time since they were last in a prompt

@@ -32,7 +32,8 @@ struct ChatConfig {
   std::uint64_t tenants = 4, conversations = 8, turns = 6;
   std::uint64_t system_tokens = 1000, user_tokens = 60, answer_tokens = 200;
   void visit(Options& o) {
-    o.number("tenants", tenants, 1, 10'000, "namespaces, each with its own system prompt");
+    o.number("tenants", tenants, 1, 10'000,
+             "namespaces, each with its own system prompt; a single one has no name of its own");
     o.number("conversations", conversations, 1, 1000, "conversations of a tenant at a time");
     o.number("turns", turns, 1, 1000, "turns of a conversation, on average");
     o.number("system_tokens", system_tokens, 0, 1'000'000, "length of a system prompt");

@@ -11,6 +11,16 @@ Environment:
                         several
     CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or its own numbers with a `table` on the device
     CANOPY_STRICT       1: raises an exception instead of using the default cache
+
+Tenants and retention (Engine.set_share, canopy.Retention) are not to be had through this cache:
+
+    tenant      extra_key is the tenant of a namespace, and cache_salt its salt. They part prefixes, but have no shares:
+                EvictParams has only numbers of tokens, so a cache is not told for which request it evicts. extra_key
+                also ends with lora_id if the request has an adapter (Req), with nothing between them.
+    retention   no field of a request (GenerateReqInput, Req) says how long a prefix is worth keeping. `priority` is the
+                only wish that reaches the cache: checkpoint() passes it on, and the eviction policy `priority` reads it.
+
+Both were checked in 0.5.23. For shares, give the Engine the requests, as a scheduler of your own does.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 #include "../json_line.h"
 #include "../line_trace.h"
+#include "../retention.h"
 #include "../text.h"
 #include "../trace_formats.h"
 
@@ -17,7 +18,20 @@ namespace {
 
 using Kind = JsonField::Kind;
 
-enum : std::size_t { kTime, kSpace, kPriority, kHints, kTurn, kOutput, kTokens, kBlock, kInput, kIds, kFields };
+enum : std::size_t {
+  kTime,
+  kSpace,
+  kPriority,
+  kHints,
+  kTurn,
+  kOutput,
+  kTokens,
+  kBlock,
+  kInput,
+  kIds,
+  kRetention,
+  kFields = kRetention + 1 + kRetentionFields
+};
 constexpr std::array<JsonField, kFields> kField = {
     {{"time_ms", Kind::whole, 1'000'000'000'000'000, "milliseconds", true},
      {"namespace", Kind::text},
@@ -28,7 +42,11 @@ constexpr std::array<JsonField, kFields> kField = {
      {"tokens", Kind::wholes, std::numeric_limits<Token>::max()},
      {"block_size", Kind::whole, kMaxTraceBlock, "tokens"},
      {"input_tokens", Kind::whole, kMaxPromptTokens, "tokens"},
-     {"ids", Kind::wholes, ~std::uint64_t{0}}}};
+     {"ids", Kind::wholes, ~std::uint64_t{0}},
+     {"retention", Kind::rows, kMostRetentions},
+     kRetentionField[0],
+     kRetentionField[1],
+     kRetentionField[2]}};
 
 class NativeTrace final : public LineTrace {
  public:
@@ -43,6 +61,7 @@ class NativeTrace final : public LineTrace {
     if (line_[kPriority].seen) record.priority = static_cast<std::int32_t>(line_[kPriority].integer);
     record.hints = line_[kHints].whole_or(0);
     if (line_[kTurn].seen) record.turn = static_cast<std::uint32_t>(line_[kTurn].whole);
+    read_retention(line_[kRetention], record.retention);
     if (line_[kOutput].seen) record.output_tokens = static_cast<std::uint32_t>(line_[kOutput].whole);
     return {Line::request, line_[kTokens].seen ? take_tokens(text, record) : take_ids(text, record)};
   }
@@ -107,6 +126,7 @@ std::string native_line(const TraceRecord& record) {
   if (record.priority != 0) line += fmt::format(", \"priority\": {}", record.priority);
   if (record.hints != 0) line += fmt::format(", \"hints\": {}", record.hints);
   if (record.turn != 0) line += fmt::format(", \"turn\": {}", record.turn);
+  append_retention(line, record.retention);
   if (record.output_tokens != 0) line += fmt::format(", \"output_tokens\": {}", record.output_tokens);
   if (record.block == 0) {
     line += ", \"tokens\": ";

@@ -1,8 +1,9 @@
 /// JSONL of token ids, as people write it from a server's requests: per line `prompt_token_ids`, and if they are known
-/// `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `hints`, `turn`. Skips other
-/// keys.
+/// `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `hints`, `turn`, `retention`.
+/// Skips other keys.
 #include "../json_line.h"
 #include "../line_trace.h"
+#include "../retention.h"
 #include "../text.h"
 #include "../trace_formats.h"
 
@@ -16,7 +17,18 @@ namespace {
 
 using Kind = JsonField::Kind;
 
-enum : std::size_t { kPrompt, kOutput, kOutputs, kTime, kSpace, kPriority, kHints, kTurn, kFields };
+enum : std::size_t {
+  kPrompt,
+  kOutput,
+  kOutputs,
+  kTime,
+  kSpace,
+  kPriority,
+  kHints,
+  kTurn,
+  kRetention,
+  kFields = kRetention + 1 + kRetentionFields
+};
 constexpr std::uint64_t kMostToken = std::numeric_limits<Token>::max();
 constexpr std::array<JsonField, kFields> kField = {
     {{"prompt_token_ids", Kind::wholes, kMostToken, "", true},
@@ -26,7 +38,11 @@ constexpr std::array<JsonField, kFields> kField = {
      {"namespace", Kind::text},
      {"priority", Kind::integer, std::numeric_limits<std::int32_t>::max()},
      {"hints", Kind::hints, ~std::uint64_t{0}, "bits"},
-     {"turn", Kind::whole, 1'000'000'000, ""}}};
+     {"turn", Kind::whole, 1'000'000'000, ""},
+     {"retention", Kind::rows, kMostRetentions},
+     kRetentionField[0],
+     kRetentionField[1],
+     kRetentionField[2]}};
 
 class TokenLines final : public LineTrace {
  public:
@@ -47,6 +63,7 @@ class TokenLines final : public LineTrace {
     record.priority = static_cast<std::int32_t>(line_[kPriority].seen ? line_[kPriority].integer : 0);
     record.hints = line_[kHints].whole_or(0);
     record.turn = static_cast<std::uint32_t>(line_[kTurn].whole_or(0));
+    read_retention(line_[kRetention], record.retention);
     return {};
   }
   std::string expected() const override {
