@@ -125,8 +125,8 @@ class CanopyTreeCore(Refusing):
         self._holds: dict[int, _core.Hold] = {}
         self._tickets = itertools.count(1)
         self._fresh: _core.Hold | None = None  # what the last insert holds, until SGLang locks its node
-        self.kv_events = Events(params, self.index) if params.enable_kv_cache_events else NoEvents()
-        self._empty = MatchResult(0, ROOT, ROOT, ROOT)
+        self.kv_events = CoreEvents(params, self.index)
+        self._empty = MatchResult(0, ROOT, ROOT, ROOT, cache_actions=[])
 
     def reset(self) -> None:
         self.index.clear()
@@ -162,6 +162,7 @@ class CanopyTreeCore(Refusing):
             swa_branching_seqlen=branching.get(SWA),
             mamba_branching_seqlen=branching.get(MAMBA),
             full_kv_hit_length=full,
+            cache_actions=[],
         )
 
     def collect_full_device_indices(self, from_node_id: int, until_node_id: int) -> torch.Tensor:
@@ -388,9 +389,18 @@ class CanopyTreeCore(Refusing):
         print(self.index.tree())
 
 
-class NoEvents:
+class CoreEvents:
+    """What SGLang asks of a core's recorder of KV events."""
+
+    def __init__(self, params, index: _core.GroupIndex):
+        self.enabled = params.enable_kv_cache_events
+        self._events = Events(params, index) if self.enabled else None
+
+    def record_all_cleared(self) -> None:
+        """Does nothing: the index has recorded that it was cleared."""
+
     def take(self) -> list:
-        return []
+        return self._events.take() if self._events else []
 
 
 class CanopyUnifiedRadixCache(UnifiedRadixCache):
