@@ -18,6 +18,7 @@ import sys
 import types
 from array import array
 
+import sglang_hybrid_model
 import sglang_hybrid_wheel as wheel
 
 KINDS = {  # components, pages, states per path
@@ -33,8 +34,8 @@ ROUND = 1500  # operations of a sequence
 class Side:
     """A cache and its pools, as a scheduler uses them."""
 
-    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, **more):
-        self.torch, self.sglang, self.page, self.kind = torch, sglang, page, kind
+    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, core):
+        self.torch, self.sglang, self.page, self.kind, self.core = torch, sglang, page, kind, core
         self.window, self.buffers = window if "SWA" in kind else 0, buffers
         self.allocator = wheel.allocator_of(torch, full, window_pool if "SWA" in kind else 0, page)
         self.pool = wheel.rows_of(torch, ROWS, WIDTH, states if "MAMBA" in kind else 0, buffers)
@@ -46,7 +47,8 @@ class Side:
         self.cache = make(sglang.params(
             disable=False, req_to_token_pool=self.pool, token_to_kv_pool_allocator=self.allocator, page_size=page,
             is_eagle=eagle, sliding_window_size=window if "SWA" in kind else None, enable_mamba_extra_buffer=buffers,
-            tree_components=tuple(sglang.component[name] for name in ("FULL", *kind)), **more))
+            tree_components=tuple(sglang.component[name] for name in ("FULL", *kind)), tree_core_backend=core,
+            component_registry_override=sglang.model if core == "model" else None))
         self.requests = {}
 
     def key(self, tokens, space, limit=None):
@@ -88,7 +90,7 @@ class Side:
         assert len(path) == length, (len(path), length)
         if "SWA" in self.kind:  # what the request would read of the window is there
             mapped = self.allocator.full_to_swa_index_mapping[path[max(length - self.window, 0) :]]
-            assert bool((mapped > 0).all()), "the window of a match is not there"
+            assert bool((mapped > 0).all()), f"{self.core}: the window of a match is not there: {mapped.tolist()}"
         if "MAMBA" in self.kind and not request.kv.holds_mamba:
             request.kv.mamba_pool_idx = self.pool.mamba_allocator.alloc(1)[0]
         if self.buffers:
@@ -270,8 +272,11 @@ def sequence(seed, length, page, eagle, sides, window, kind, tally):
     for number in range(length):
         method, arguments = next(operations)
         done.append((method, arguments))
-        answers = [getattr(side, method)(*arguments) for side in sides]
         told = "\n  ".join(f"{name}{args}" for name, args in done[-6:])
+        try:
+            answers = [getattr(side, method)(*arguments) for side in sides]
+        except (AssertionError, RuntimeError, ValueError) as raised:
+            return f"operation {number}: {type(raised).__name__}: {raised}\n  {told}"
         for side, name in zip(sides, ("Canopy", "SGLang")):
             if why := side.wrong():
                 return f"operation {number}: {name}: {why}\n  {told}"
@@ -310,13 +315,14 @@ def main():
 
     names = types.SimpleNamespace(params=CacheInitParams, key=RadixKey, match=MatchPrefixParams, evict=EvictParams,
                                   kv=wheel.kv_info(args.wheel), component=ComponentType.__members__)
+    model, names.model = sglang_hybrid_model.rules()
+    tree_core_registry.register_tree_core_backend("model", model)
     if args.ours == "canopy":
         from canopy.engines import sglang_hybrid
         from canopy.engines.sglang_settings import Settings
 
         tree_core_registry.register_tree_core_backend(
-            "canopy", lambda params, _: sglang_hybrid.CanopyTreeCore(
-                params, Settings(accounting="sglang_unified"), state_grid=max(wheel.CHUNK, params.page_size)))
+            "canopy", lambda params, _: sglang_hybrid.make_core(params, Settings()))
     failed = 0
     for peer, name in itertools.product(args.peers.split(","), args.kinds.split(",")):
         kind, pages = KINDS[name]
@@ -328,7 +334,7 @@ def main():
             window = 3 * page if page > 1 else 7
             full = 160 * page if scarce else 4000 * page
             sides = [Side(torch, names, UnifiedRadixCache, kind, page, eagle, full, full // 2 if scarce else full, window,
-                          40 if scarce else 2000, name == "buffered", tree_core_backend=core) for core in (args.ours, peer)]
+                          40 if scarce else 2000, name == "buffered", core) for core in (args.ours, peer)]
             why = sequence(args.seed + turn, min(ROUND, each - turn * ROUND), page, eagle, sides, window, kind, tally)
             if why:
                 differ += 1

@@ -20,6 +20,7 @@ from sglang.srt.mem_cache.unified_cache.cache_action import (
     RecoverSWAWithLockedFull,
 )
 from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
+from sglang.srt.mem_cache.unified_cache.tree_core_registry import register_tree_core_backend
 from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import (
     DecSwaLockOnlyResult,
     EvictDeviceNextNodeResult,
@@ -36,6 +37,7 @@ from .sglang_settings import Settings
 
 FULL, SWA, MAMBA = ComponentType.FULL, ComponentType.SWA, ComponentType.MAMBA
 ROOT = 0
+names = itertools.count(1)
 
 
 def refusal(name: str):
@@ -82,7 +84,7 @@ class Tables:
         return self.expand(self.first(group, buffer))
 
     def expand(self, first: torch.Tensor) -> torch.Tensor:
-        """Returns all slots of pages. They are a tensor of its own, never a view of the table."""
+        """Returns all slots of pages."""
         return (first[:, None] + self._within).flatten() if self.page > 1 else first
 
 
@@ -97,6 +99,7 @@ class CanopyTreeCore(Refusing):
     def __init__(self, params, settings: Settings, max_states_per_path: int = -1, state_grid: int = 1):
         """max_states_per_path: SGLang's mamba_max_states_per_path, below 0: any number. state_grid: the multiple of tokens
         at which SGLang can take a state."""
+        self.settings = settings
         self.components = tuple(params.tree_components)
         self.page_size, self.window, self._grid = params.page_size, params.swa_retain_window, state_grid
         self.is_eagle = params.is_eagle and MAMBA not in self.components
@@ -292,7 +295,7 @@ class CanopyTreeCore(Refusing):
             kept = self._tables.first(0, array("q", [path[i] for i in recovered]))
             actions.append(RecoverSWAWithLockedFull(
                 grown.hold.node, self._tables.expand(kept), self._tables.expand(slots[: len(recovered)])))
-            slots[: len(recovered)] = kept
+            slots = torch.cat([kept, slots[len(recovered) :]])
         self._tables.put(group, taken, slots)
         return recovered
 
@@ -403,13 +406,28 @@ class CoreEvents:
         return self._events.take() if self._events else []
 
 
+def register(settings: Settings) -> str:
+    """Registers a tree core with these settings, and returns its name."""
+    name = f"canopy-{next(names)}"
+    register_tree_core_backend(name, lambda params, _: make_core(params, settings))
+    return name
+
+
+def make_core(params, settings: Settings) -> CanopyTreeCore:
+    if MAMBA not in params.tree_components:
+        return CanopyTreeCore(params, settings)
+    from sglang.srt.runtime_context import get_exec, mamba_checkpoint_grid
+
+    most = get_exec().mamba.mamba_max_states_per_path
+    return CanopyTreeCore(params, settings, most, mamba_checkpoint_grid(params.page_size))
+
+
 class CanopyUnifiedRadixCache(UnifiedRadixCache):
     """SGLang's cache above the core, with its requests in the feed."""
 
     def __init__(self, params):
         super().__init__(params)
-        feed = getattr(params, "canopy_settings", Settings()).feed
-        self._requests = Requests(self.tree_core.index) if feed else None
+        self._requests = Requests(self.tree_core.index) if self.tree_core.settings.feed else None
 
     def checkpoint(self, req, *, up_to: int, **kwargs) -> None:
         before = req.kv.cache_protected_len

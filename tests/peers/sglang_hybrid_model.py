@@ -1,0 +1,97 @@
+"""SGLang's Python tree core with the rules in which Canopy's index differs by design, and nothing else.
+
+1. A lock holds exactly its window, in whole pages. SGLang's holds whole nodes. So a node in which a window begins is split.
+2. A leaf that lacks its window or its state, and that no lock holds, leaves at once with its full pages: no match can end
+   there. SGLang keeps it until full attention needs room. What leaves at an unlock is given out by the next eviction.
+3. The page with the state is a node of its own. SGLang's node has its state at its end.
+
+The lockstep compares Canopy with this, so all that these rules do not say is the wheel's.
+"""
+from collections import defaultdict
+
+
+def rules():
+    """Returns the core, and the components that go with it."""
+    from sglang.srt.mem_cache.base_prefix_cache import DecLockRefResult
+    from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
+    from sglang.srt.mem_cache.unified_cache.components.base import EvictLayer, next_component_uuid
+    from sglang.srt.mem_cache.unified_cache.components.mamba import MambaComponent
+    from sglang.srt.mem_cache.unified_cache.components.swa import SWAComponent
+    from sglang.srt.mem_cache.unified_cache.unified_tree_core import UnifiedTreeCore
+    from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import EvictDeviceNextNodeResult
+
+    class Window(SWAComponent):
+        def acquire_component_lock(self, node, result, lock_host=False):
+            core, root = self.tree_core, self.tree_core.root_node
+            at, missing = node, -(-self.sliding_window_size // core.page_size) * core.page_size
+            while at is not root and len(at.key) < missing:
+                missing -= len(at.key)
+                at = at.parent
+            if at is not root and len(at.key) > missing:
+                core._split_node(at.key, at, len(at.key) - missing)
+            return super().acquire_component_lock(node, result, lock_host)
+
+    class State(MambaComponent):
+        def commit_insert_component_data(self, node, is_new_leaf, params, result, cache_actions):
+            page = self.tree_core.page_size
+            if len(node.key) > page and node.component_data[ComponentType.MAMBA].value is None:
+                self.tree_core._split_node(node.key, node, len(node.key) - page)
+            super().commit_insert_component_data(node, is_new_leaf, params, result, cache_actions)
+
+    class Core(UnifiedTreeCore):
+        def __init__(self, params, components):
+            self.left, self.counts = defaultdict(list), defaultdict(int)
+            super().__init__(params, components)
+
+        def sweep(self, node, tracker, device_frees):
+            """Removes dead leaves from `node` on upwards."""
+            while node is not self.root_node and not node.children:
+                data = [node.component_data[component.component_type] for component in self.components]
+                if any(one.lock_ref for one in data) or all(one.value is not None for one in data):
+                    break
+                parent = node.parent
+                for component in reversed(self.components):
+                    if node.component_data[component.component_type].value is not None:
+                        self._evict_component_and_detach_lru(
+                            node, component, device_frees, defaultdict(list), [], target=EvictLayer.DEVICE, tracker=tracker)
+                node.component_data[ComponentType.FULL].value = None
+                self.evictable_device_leaves.discard(node)
+                self._remove_leaf_from_parent(node)
+                node = parent
+            self._update_evictable_leaf_sets(node)
+
+        def _iteratively_delete_tombstone_leaf(self, deleted_node, tracker, device_frees, host_frees, cache_actions):
+            self.sweep(deleted_node.parent, tracker, device_frees)
+
+        def dec_lock_ref(self, node_id, params, skip_swa=False):
+            super().dec_lock_ref(node_id, params, skip_swa)
+            self.sweep(self.node_by_id(node_id), self.counts, self.left)
+            return DecLockRefResult()
+
+        def evict_device_next_node(self, component_type, tracker):
+            wanted = self.components_by_type[component_type]._evict_device_request_cnt
+            if not self.counts or tracker.get(component_type, 0) >= wanted:
+                return super().evict_device_next_node(component_type, tracker)
+            result = EvictDeviceNextNodeResult(made_progress=True)
+            for name, parts in self.left.items():
+                result.device_frees[name].extend(parts)
+            result.tracker.update({name: count for name, count in self.counts.items() if count})
+            self.left.clear()
+            self.counts.clear()
+            return result
+
+        def component_evictable_size(self, component_type):
+            return super().component_evictable_size(component_type) + self.counts.get(component_type, 0)
+
+        def evictable_size(self):
+            return self.component_evictable_size(ComponentType.FULL)
+
+        full_evictable_size = evictable_size
+
+        def swa_evictable_size(self):
+            return self.component_evictable_size(ComponentType.SWA)
+
+        def mamba_evictable_size(self):
+            return self.component_evictable_size(ComponentType.MAMBA)
+
+    return Core, {ComponentType.SWA: Window, ComponentType.MAMBA: State}
