@@ -15,6 +15,7 @@ import argparse
 import itertools
 import random
 import sys
+import traceback
 import types
 from array import array
 
@@ -98,7 +99,7 @@ class Side:
             self.pool.req_index_to_mamba_ping_pong_track_buffer_mapping[row] = request.kv.mamba_ping_pong_track_buffer
         self.pool.write((row, slice(0, length)), path)
         request.kv.cache_protected_len = request.kv.kv_allocated_len = length
-        request.prefix = length
+        request.computed = length
         self.requests[rid] = request
         return answer, evicted
 
@@ -210,6 +211,17 @@ class Side:
             lists["SWA"] = self.allocator.swa_attn_allocator
         if "MAMBA" in self.kind:
             lists["MAMBA"] = self.pool.mamba_allocator
+        if "SWA" in self.kind:  # each window slot in use is that of one full slot, and of the right ones
+            mapping = self.allocator.full_to_swa_index_mapping[:-1]
+            mapped = mapping[mapping > 0]
+            if len(mapped) != len(self.torch.unique(mapped)) or len(mapped) != self.allocator.size_swa - self.allocator.swa_available_size():
+                return f"{len(mapped)} full slots have a window slot, {self.allocator.size_swa - self.allocator.swa_available_size()} are in use"
+            for rid, request in self.requests.items():
+                kv = request.kv
+                live = max(kv.cache_protected_len, kv.get_evicted_seqlen(self.sglang.component["SWA"]))
+                row = self.pool.req_to_token[kv.req_pool_idx, live : kv.kv_allocated_len].to(self.torch.int64)
+                if not bool((mapping[row] > 0).all()):
+                    return f"request {rid} has lost window slots: row from {live} is {row.tolist()}, {mapping[row].tolist()}"
         for name, pool in lists.items():
             free = pool.free_slots if name == "MAMBA" else pool.get_all_free_pages()
             if len(free) != len(self.torch.unique(free)):
@@ -240,7 +252,7 @@ def steps(prng, page, sides, rows, window, kind):
         rid = prng.choice(list(running))
         request = running[rid]
         total = len(request.full_untruncated_fill_ids)
-        computed = getattr(request, "computed", request.prefix)
+        computed = request.computed
         least = max(side.requests[rid].kv.cache_protected_len for side in sides) + sides[0].cache.tree_core.is_eagle
         if computed < total:
             upto = min(total, computed + prng.randrange(1, 4 * page + window))
@@ -260,7 +272,7 @@ def steps(prng, page, sides, rows, window, kind):
             yield "evict_as_asked", (prng.randrange(3 * page), prng.randrange(3 * page), prng.randrange(2))
         if prng.random() < 0.3 and rid in running:
             request = running[rid]
-            if getattr(request, "computed", 0) >= max(s.requests[rid].kv.cache_protected_len for s in sides) + sides[0].cache.tree_core.is_eagle:
+            if request.computed >= max(s.requests[rid].kv.cache_protected_len for s in sides) + sides[0].cache.tree_core.is_eagle:
                 yield "checkpoint", (rid, request.computed)
 
 
@@ -273,10 +285,13 @@ def sequence(seed, length, page, eagle, sides, window, kind, tally):
         method, arguments = next(operations)
         done.append((method, arguments))
         told = "\n  ".join(f"{name}{args}" for name, args in done[-6:])
-        try:
-            answers = [getattr(side, method)(*arguments) for side in sides]
-        except (AssertionError, RuntimeError, ValueError) as raised:
-            return f"operation {number}: {type(raised).__name__}: {raised}\n  {told}"
+        answers = []
+        for side in sides:
+            try:
+                answers.append(getattr(side, method)(*arguments))
+            except (AssertionError, RuntimeError, ValueError) as raised:
+                where = traceback.extract_tb(raised.__traceback__)[-4:]
+                return f"operation {number}: {side.core}: {type(raised).__name__}: {raised}, {where}\n  {told}"
         for side, name in zip(sides, ("Canopy", "SGLang")):
             if why := side.wrong():
                 return f"operation {number}: {name}: {why}\n  {told}"

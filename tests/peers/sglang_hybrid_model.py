@@ -3,10 +3,13 @@
 1. A lock holds exactly its window, in whole pages. SGLang's holds whole nodes. So a node in which a window begins is split.
 2. A leaf that lacks its window or its state, and that no lock holds, leaves at once with its full pages: no match can end
    there. SGLang keeps it until full attention needs room. What leaves at an unlock is given out by the next eviction.
-3. The page with the state is a node of its own. SGLang's node has its state at its end.
+3. A match splits the node in which it ends. SGLang's also splits the node in which full attention ends, where the match
+   does not.
+4. The page with the state is a node of its own. SGLang's node has its state at its end.
 
 The lockstep compares Canopy with this, so all that these rules do not say is the wheel's.
 """
+import types
 from collections import defaultdict
 
 
@@ -42,6 +45,39 @@ def rules():
         def __init__(self, params, components):
             self.left, self.counts = defaultdict(list), defaultdict(int)
             super().__init__(params, components)
+
+        def unused_end(self, key, params):
+            """Returns (begin of the node in which full attention ends, tokens of it) if no match can end there."""
+            validators = self._create_match_validators(params, match_device_only=True)
+            node, depth = self.root_node, 0
+            while depth < len(key):
+                child = node.children.get(key.child_key_at(depth, self.page_size))
+                if child is None:
+                    return None
+                common = child.key.match_at(key, depth, page_size=self.page_size)
+                if common < len(child.key):
+                    half = types.SimpleNamespace(key=range(common), component_data=list(child.component_data))
+                    half.component_data[ComponentType.MAMBA] = types.SimpleNamespace(value=None)  # it stays at the end
+                    return None if all([serves(half) for serves in validators]) else (depth, common)
+                for serves in validators:
+                    serves(child)
+                node, depth = child, depth + common
+            return None
+
+        def _match_prefix_helper(self, key, params):
+            unused = self.unused_end(key, params)
+            if unused is None:
+                return super()._match_prefix_helper(key, params)
+            begin, common = unused
+            found = super()._match_prefix_helper(key[:begin], params) if begin else self.empty_match_result
+            full, length = begin + common, found.device_prefix_len
+            branching = {}
+            if ComponentType.SWA in self.components_by_type:
+                branching["swa_branching_seqlen"] = full if full > length else None
+            if ComponentType.MAMBA in self.components_by_type:
+                grid = self.components_by_type[ComponentType.MAMBA].mamba_checkpoint_grid
+                branching["mamba_branching_seqlen"] = full // grid * grid if full // grid * grid > length else None
+            return found._replace(full_kv_hit_length=full, **branching)
 
         def sweep(self, node, tracker, device_frees):
             """Removes dead leaves from `node` on upwards."""

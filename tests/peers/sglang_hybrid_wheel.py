@@ -66,13 +66,13 @@ class Request:
         self.priority, self.session_id, self.kv_rotation_base = priority, None, None
         self.lock = self.last_node = self.swa_branching_seqlen = self.mamba_branching_seqlen = None
         self.kv = kv(req_pool_idx=row)
-        self.done, self.decoded = False, 0
+        self.done, self.decoded, self.computed = False, 0, 0  # computed: SGLang's extend_end
 
     def finished(self):
         return self.done
 
     def get_fill_ids(self):
-        return self.full_untruncated_fill_ids
+        return self.full_untruncated_fill_ids[: self.computed]
 
 
 def allocator_of(torch, full, window, page):
