@@ -80,7 +80,8 @@ def rules():
             return found._replace(full_kv_hit_length=full, **branching)
 
         def sweep(self, node, tracker, device_frees):
-            """Removes dead leaves from `node` on upwards."""
+            """Removes dead leaves from `node` on upwards. Returns the last one."""
+            last = None
             while node is not self.root_node and not node.children:
                 data = [node.component_data[component.component_type] for component in self.components]
                 if any(one.lock_ref for one in data) or all(one.value is not None for one in data):
@@ -93,11 +94,15 @@ def rules():
                 node.component_data[ComponentType.FULL].value = None
                 self.evictable_device_leaves.discard(node)
                 self._remove_leaf_from_parent(node)
-                node = parent
+                last, node = node, parent
             self._update_evictable_leaf_sets(node)
+            return last
 
         def _iteratively_delete_tombstone_leaf(self, deleted_node, tracker, device_frees, host_frees, cache_actions):
-            self.sweep(deleted_node.parent, tracker, device_frees)
+            last = self.sweep(deleted_node.parent, tracker, device_frees)
+            full = self.components_by_type[ComponentType.FULL]
+            if last is not None and full._evict_device_last_node is not None:
+                full._evict_device_last_node = last  # whose parent is a candidate now
 
         def dec_lock_ref(self, node_id, params, skip_swa=False):
             super().dec_lock_ref(node_id, params, skip_swa)
