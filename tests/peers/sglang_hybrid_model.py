@@ -17,8 +17,7 @@ def rules():
     """Returns the core, and the components that go with it."""
     from sglang.srt.mem_cache.base_prefix_cache import DecLockRefResult
     from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
-    from sglang.srt.mem_cache.unified_cache.components.base import EvictLayer, next_component_uuid
-    from sglang.srt.mem_cache.unified_cache.components.mamba import MambaComponent
+    from sglang.srt.mem_cache.unified_cache.components.base import EvictLayer
     from sglang.srt.mem_cache.unified_cache.components.swa import SWAComponent
     from sglang.srt.mem_cache.unified_cache.unified_tree_core import UnifiedTreeCore
     from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import EvictDeviceNextNodeResult
@@ -33,13 +32,6 @@ def rules():
             if at is not root and len(at.key) > missing:
                 core._split_node(at.key, at, len(at.key) - missing)
             return super().acquire_component_lock(node, result, lock_host)
-
-    class State(MambaComponent):
-        def commit_insert_component_data(self, node, is_new_leaf, params, result, cache_actions):
-            page = self.tree_core.page_size
-            if len(node.key) > page and node.component_data[ComponentType.MAMBA].value is None:
-                self.tree_core._split_node(node.key, node, len(node.key) - page)
-            super().commit_insert_component_data(node, is_new_leaf, params, result, cache_actions)
 
     class Core(UnifiedTreeCore):
         def __init__(self, params, components):
@@ -79,6 +71,12 @@ def rules():
                 branching["mamba_branching_seqlen"] = full // grid * grid if full // grid * grid > length else None
             return found._replace(full_kv_hit_length=full, **branching)
 
+        def _insert_tail_step(self, state):
+            node = state.target_node
+            if len(node.key) > self.page_size and node.component_data[ComponentType.MAMBA].value is not None:
+                self._split_node(node.key, node, len(node.key) - self.page_size)
+            super()._insert_tail_step(state)
+
         def sweep(self, node, tracker, device_frees):
             """Removes dead leaves from `node` on upwards. Returns the last one."""
             last = None
@@ -101,7 +99,7 @@ def rules():
         def _iteratively_delete_tombstone_leaf(self, deleted_node, tracker, device_frees, host_frees, cache_actions):
             last = self.sweep(deleted_node.parent, tracker, device_frees)
             full = self.components_by_type[ComponentType.FULL]
-            if last is not None and full._evict_device_last_node is not None:
+            if last is not None and getattr(full, "_evict_device_last_node", None) is not None:
                 full._evict_device_last_node = last  # whose parent is a candidate now
 
         def dec_lock_ref(self, node_id, params, skip_swa=False):
@@ -135,4 +133,4 @@ def rules():
         def mamba_evictable_size(self):
             return self.component_evictable_size(ComponentType.MAMBA)
 
-    return Core, {ComponentType.SWA: Window, ComponentType.MAMBA: State}
+    return Core, {ComponentType.SWA: Window}
