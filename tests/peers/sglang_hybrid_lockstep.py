@@ -21,7 +21,11 @@ from array import array
 
 import sglang_hybrid_model
 import sglang_hybrid_wheel as wheel
+import sglang_lockstep
 
+POLICIES = {
+    "lru": None, "lfu": None, "slru": {"protected_threshold": 3}, "priority": None, "fifo": None, "filo": None, "mru": None,
+}
 KINDS = {  # components, pages, states per path
     "window": (("SWA",), (1, 4, 16)),
     "state": (("MAMBA",), (1,)),
@@ -35,7 +39,7 @@ ROUND = 1500  # operations of a sequence
 class Side:
     """A cache and its pools, as a scheduler uses them."""
 
-    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, core):
+    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, policy, core):
         self.torch, self.sglang, self.page, self.kind, self.core = torch, sglang, page, kind, core
         self.window, self.buffers = window if "SWA" in kind else 0, buffers
         self.allocator = wheel.allocator_of(torch, full, window_pool if "SWA" in kind else 0, page)
@@ -49,6 +53,7 @@ class Side:
             disable=False, req_to_token_pool=self.pool, token_to_kv_pool_allocator=self.allocator, page_size=page,
             is_eagle=eagle, sliding_window_size=window if "SWA" in kind else None, enable_mamba_extra_buffer=buffers,
             tree_components=tuple(sglang.component[name] for name in ("FULL", *kind)), tree_core_backend=core,
+            eviction_policy=policy, eviction_policy_config=POLICIES[policy], enable_kv_cache_events=True,
             component_registry_override=sglang.model if core == "model" else None))
         self.requests = {}
 
@@ -176,6 +181,8 @@ class Side:
     def order(self, waiting):
         return self.cache.dfs_weight_order([self.match(*one)[0].last_device_node for one in waiting])
 
+    events = sglang_lockstep.Side.events
+
     def sizes(self):
         """Evictable, protected and free of each pool."""
         cache, facts = self.cache, []
@@ -295,7 +302,9 @@ def sequence(seed, length, page, eagle, sides, window, kind, tally):
         for side, name in zip(sides, ("Canopy", "SGLang")):
             if why := side.wrong():
                 return f"operation {number}: {name}: {why}\n  {told}"
-        sizes = [side.sizes() for side in sides]
+        sizes, events = [side.sizes() for side in sides], [sorted(side.events(), key=str) for side in sides]
+        if events[0] != events[1]:
+            return f"operation {number}: KV events {events[0]}\n  SGLang {events[1]}\n  {told}"
         if answers[0] != answers[1] or sizes[0] != sizes[1]:
             return (f"operation {number}: Canopy {answers[0]}, sizes {sizes[0]}\n  SGLang {answers[1]}, sizes {sizes[1]}\n  {told}")
         tally[method] = tally.get(method, 0) + 1
@@ -334,26 +343,28 @@ def main():
     tree_core_registry.register_tree_core_backend("model", model)
     if args.ours == "canopy":
         from canopy.engines import sglang_hybrid
-        from canopy.engines.sglang_settings import Settings
+        from canopy.engines.sglang_settings import Settings, sglang_policy
 
         tree_core_registry.register_tree_core_backend(
-            "canopy", lambda params, _: sglang_hybrid.make_core(params, Settings()))
+            "canopy", lambda params, _: sglang_hybrid.make_core(
+                params, Settings(sglang_policy(params.eviction_policy, params.eviction_policy_config))))
     failed = 0
     for peer, name in itertools.product(args.peers.split(","), args.kinds.split(",")):
         kind, pages = KINDS[name]
         cases = [(page, eagle, scarce) for page in pages for eagle in (False, True) for scarce in (False, True)
                  if not (eagle and "MAMBA" in kind)]
         each, tally, differ = max(args.operations // len(cases), 1), {}, 0
-        rounds = -(-each // ROUND)
+        rounds, policies = -(-each // ROUND), itertools.cycle(POLICIES)
         for turn, (page, eagle, scarce) in itertools.product(range(rounds), cases):
             window = 3 * page if page > 1 else 7
             full = 160 * page if scarce else 4000 * page
+            policy = next(policies)
             sides = [Side(torch, names, UnifiedRadixCache, kind, page, eagle, full, full // 2 if scarce else full, window,
-                          40 if scarce else 2000, name == "buffered", core) for core in (args.ours, peer)]
+                          40 if scarce else 2000, name == "buffered", policy, core) for core in (args.ours, peer)]
             why = sequence(args.seed + turn, min(ROUND, each - turn * ROUND), page, eagle, sides, window, kind, tally)
             if why:
                 differ += 1
-                print(f"{peer} {name} page {page}{' EAGLE' if eagle else ''}{' scarce' if scarce else ''} seed {args.seed + turn}: {why[:2500]}")
+                print(f"{peer} {name} page {page}{' EAGLE' if eagle else ''}{' scarce' if scarce else ''} {policy} seed {args.seed + turn}: {why[:2500]}")
         print(f"{peer} {name}: {sum(tally.values()):,} operations, {differ} sequences with a difference; {tally}", flush=True)
         failed += differ
     return 1 if failed else 0

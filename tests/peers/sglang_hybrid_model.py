@@ -36,6 +36,7 @@ def rules():
     class Core(UnifiedTreeCore):
         def __init__(self, params, components):
             self.left, self.counts = defaultdict(list), defaultdict(int)
+            self.fresh = None  # where an insert ended, until SGLang locks it: it stays
             super().__init__(params, components)
 
         def unused_end(self, key, params):
@@ -72,17 +73,37 @@ def rules():
             return found._replace(full_kv_hit_length=full, **branching)
 
         def _insert_tail_step(self, state):
+            super()._insert_tail_step(state)
             node = state.target_node
             if len(node.key) > self.page_size and node.component_data[ComponentType.MAMBA].value is not None:
                 self._split_node(node.key, node, len(node.key) - self.page_size)
-            super()._insert_tail_step(state)
+            self.settle()
+            self.fresh = node
+
+        def settle(self):
+            node, self.fresh = self.fresh, None
+            if node is not None and node.id in self._node_arena:
+                self.sweep(node, self.counts, self.left)
+
+        def match_prefix(self, params):
+            self.settle()
+            return super().match_prefix(params)
+
+        def evict_device_start(self, component_type, request_cnt):
+            self.settle()
+            super().evict_device_start(component_type, request_cnt)
+
+        def inc_lock_ref(self, node_id, skip_lock_components=()):
+            result = super().inc_lock_ref(node_id, skip_lock_components)
+            self.settle()
+            return result
 
         def sweep(self, node, tracker, device_frees):
             """Removes dead leaves from `node` on upwards. Returns the last one."""
             last = None
             while node is not self.root_node and not node.children:
                 data = [node.component_data[component.component_type] for component in self.components]
-                if any(one.lock_ref for one in data) or all(one.value is not None for one in data):
+                if node is self.fresh or any(one.lock_ref for one in data) or all(one.value is not None for one in data):
                     break
                 parent = node.parent
                 for component in reversed(self.components):
@@ -91,6 +112,7 @@ def rules():
                             node, component, device_frees, defaultdict(list), [], target=EvictLayer.DEVICE, tracker=tracker)
                 node.component_data[ComponentType.FULL].value = None
                 self.evictable_device_leaves.discard(node)
+                self.kv_events.record_remove(node)
                 self._remove_leaf_from_parent(node)
                 last, node = node, parent
             self._update_evictable_leaf_sets(node)

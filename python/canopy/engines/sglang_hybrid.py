@@ -398,6 +398,7 @@ class CoreEvents:
     def __init__(self, params, index: _core.GroupIndex):
         self.enabled = params.enable_kv_cache_events
         self._events = Events(params, index) if self.enabled else None
+        self.take()  # SGLang resets a new core, and that is the first event
 
     def record_all_cleared(self) -> None:
         """Does nothing: the index has recorded that it was cleared."""
