@@ -39,7 +39,7 @@ ROUND = 1500  # operations of a sequence
 class Side:
     """A cache and its pools, as a scheduler uses them."""
 
-    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, policy, core):
+    def __init__(self, torch, sglang, make, kind, page, eagle, full, window_pool, window, states, buffers, policy, core, events=True):
         self.torch, self.sglang, self.page, self.kind, self.core = torch, sglang, page, kind, core
         self.window, self.buffers = window if "SWA" in kind else 0, buffers
         self.allocator = wheel.allocator_of(torch, full, window_pool if "SWA" in kind else 0, page)
@@ -53,7 +53,7 @@ class Side:
             disable=False, req_to_token_pool=self.pool, token_to_kv_pool_allocator=self.allocator, page_size=page,
             is_eagle=eagle, sliding_window_size=window if "SWA" in kind else None, enable_mamba_extra_buffer=buffers,
             tree_components=tuple(sglang.component[name] for name in ("FULL", *kind)), tree_core_backend=core,
-            eviction_policy=policy, eviction_policy_config=POLICIES[policy], enable_kv_cache_events=True,
+            eviction_policy=policy, eviction_policy_config=POLICIES[policy], enable_kv_cache_events=events,
             component_registry_override=sglang.model if core == "model" else None))
         self.requests = {}
 
@@ -319,6 +319,30 @@ def sequence(seed, length, page, eagle, sides, window, kind, tally):
     return ""
 
 
+def loaded(folder, release, canopy=True):
+    """Loads the wheel and registers the cores. Returns torch, SGLang's names and the cache."""
+    torch = wheel.load(folder, release)
+    from sglang.srt.mem_cache.base_prefix_cache import EvictParams, MatchPrefixParams
+    from sglang.srt.mem_cache.cache_init_params import CacheInitParams
+    from sglang.srt.mem_cache.radix_cache import RadixKey
+    from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
+    from sglang.srt.mem_cache.unified_cache import tree_core_registry
+    from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
+
+    names = types.SimpleNamespace(params=CacheInitParams, key=RadixKey, match=MatchPrefixParams, evict=EvictParams,
+                                  kv=wheel.kv_info(folder), component=ComponentType.__members__)
+    model, names.model = sglang_hybrid_model.rules()
+    tree_core_registry.register_tree_core_backend("model", model)
+    if canopy:
+        from canopy.engines import sglang_hybrid
+        from canopy.engines.sglang_settings import Settings, sglang_policy
+
+        tree_core_registry.register_tree_core_backend(
+            "canopy", lambda params, _: sglang_hybrid.make_core(
+                params, Settings(sglang_policy(params.eviction_policy, params.eviction_policy_config))))
+    return torch, names, UnifiedRadixCache
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel")
@@ -329,25 +353,7 @@ def main():
     parser.add_argument("--ours", default="canopy", help="python: SGLang's cores beside each other, to try this program")
     parser.add_argument("--kinds", default=",".join(KINDS))
     args = parser.parse_args()
-    torch = wheel.load(args.wheel, args.release)
-    from sglang.srt.mem_cache.base_prefix_cache import EvictParams, MatchPrefixParams
-    from sglang.srt.mem_cache.cache_init_params import CacheInitParams
-    from sglang.srt.mem_cache.radix_cache import RadixKey
-    from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
-    from sglang.srt.mem_cache.unified_cache import tree_core_registry
-    from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
-
-    names = types.SimpleNamespace(params=CacheInitParams, key=RadixKey, match=MatchPrefixParams, evict=EvictParams,
-                                  kv=wheel.kv_info(args.wheel), component=ComponentType.__members__)
-    model, names.model = sglang_hybrid_model.rules()
-    tree_core_registry.register_tree_core_backend("model", model)
-    if args.ours == "canopy":
-        from canopy.engines import sglang_hybrid
-        from canopy.engines.sglang_settings import Settings, sglang_policy
-
-        tree_core_registry.register_tree_core_backend(
-            "canopy", lambda params, _: sglang_hybrid.make_core(
-                params, Settings(sglang_policy(params.eviction_policy, params.eviction_policy_config))))
+    torch, names, make = loaded(args.wheel, args.release, args.ours == "canopy")
     failed = 0
     for peer, name in itertools.product(args.peers.split(","), args.kinds.split(",")):
         kind, pages = KINDS[name]
@@ -359,7 +365,7 @@ def main():
             window = 3 * page if page > 1 else 7
             full = 160 * page if scarce else 4000 * page
             policy = next(policies)
-            sides = [Side(torch, names, UnifiedRadixCache, kind, page, eagle, full, full // 2 if scarce else full, window,
+            sides = [Side(torch, names, make, kind, page, eagle, full, full // 2 if scarce else full, window,
                           40 if scarce else 2000, name == "buffered", policy, core) for core in (args.ours, peer)]
             why = sequence(args.seed + turn, min(ROUND, each - turn * ROUND), page, eagle, sides, window, kind, tally)
             if why:
