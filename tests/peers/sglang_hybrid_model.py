@@ -6,6 +6,7 @@
 3. A match splits the node in which it ends. SGLang's also splits the node in which full attention ends, where the match
    does not.
 4. The page with the state is a node of its own. SGLang's node has its state at its end.
+5. A node that an insert splits where its window begins counts the insert as a hit in each part. SGLang's counts in the last.
 
 The lockstep compares Canopy with this, so all that these rules do not say is the wheel's.
 """
@@ -73,12 +74,25 @@ def rules():
             return found._replace(full_kv_hit_length=full, **branching)
 
         def _insert_tail_step(self, state):
-            super()._insert_tail_step(state)
             node = state.target_node
+            before = node.hit_count
+            super()._insert_tail_step(state)
+            self.count_parts(node, state.node, node.hit_count - before)
             if len(node.key) > self.page_size and node.component_data[ComponentType.MAMBA].value is not None:
                 self._split_node(node.key, node, len(node.key) - self.page_size)
             self.settle()
             self.fresh = node
+
+        def _finish_insert_walk_node(self, state, node, prefix_len):
+            above, before = state.node, node.hit_count
+            super()._finish_insert_walk_node(state, node, prefix_len)
+            self.count_parts(node, above, node.hit_count - before)
+
+        @staticmethod
+        def count_parts(node, above, hits):
+            while node is not above and node.parent is not above:
+                node = node.parent
+                node.hit_count += hits
 
         def settle(self):
             node, self.fresh = self.fresh, None
