@@ -117,7 +117,7 @@ Grown insert(Self self, nb::handle ids, const std::vector<Units>& first, nb::han
     }
     grown.hold = made<Hold>(as_index(self), key.space, done.lock);
   }
-  index.raise_failure();
+  if (index.failed()) index.raise_failure(nb::cast(std::move(grown)));
   return grown;
 }
 
@@ -132,8 +132,7 @@ nb::list evict(GroupIndex& index, std::size_t group) {
     const Index::Step step(index, Operation::evict);
     if (any)
       for (std::size_t g = 0; g < groups; ++g) pages[g] = index.left()[g];
-    else
-      pages = index.tree().evict(group_of(index, group), 1);
+    else pages = index.tree().evict(group_of(index, group), 1);
     lists = lists_of(pages, groups);
     for (std::size_t g = 0; g < groups; ++g) {
       index.numbers(g).give_back(pages[g]);
@@ -182,7 +181,8 @@ std::tuple<std::uint64_t, std::uint64_t> sizes(GroupIndex& index, std::size_t gr
 
 void bind_group_index(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<IndexSession::Reach>(module, "Reach", "A group with a reach beside the whole-path group; its policy is lru.")
+  nb::class_<IndexSession::Reach>(module, "Reach",
+                                  "A group with a reach beside the whole-path group; its policy is lru.")
       .def(
           "__init__",
           [](IndexSession::Reach* place, std::string name, Units reach, std::optional<std::uint64_t> capacity,
@@ -197,12 +197,15 @@ void bind_group_index(nb::module_& module) {
       .def_ro("length", &Grown::length, "tokens of the key that are now in the index")
       .def_ro("had", &Grown::had, "those of them that were there before, in the whole-path group")
       .def_ro("hold", &Grown::hold, "a Hold of the key")
-      .def("at", [](const Grown& grown, std::size_t group) { return buffer_of(grown.at.at(group), 1); }, "group"_a,
-           "Returns the positions of the pages that the index took.")
-      .def("taken", [](const Grown& grown, std::size_t group) { return buffer_of(grown.taken.at(group), 1); },
-           "group"_a, "Returns the numbers of these pages.")
-      .def("evicted", [](const Grown& grown, std::size_t group) { return buffer_of(grown.evicted.at(group), 1); },
-           "group"_a, "Returns the numbers that left the index because of Reach.max_per_path.");
+      .def(
+          "at", [](const Grown& grown, std::size_t group) { return buffer_of(grown.at.at(group), 1); }, "group"_a,
+          "Returns the positions of the pages that the index took.")
+      .def(
+          "taken", [](const Grown& grown, std::size_t group) { return buffer_of(grown.taken.at(group), 1); }, "group"_a,
+          "Returns the numbers of these pages.")
+      .def(
+          "evicted", [](const Grown& grown, std::size_t group) { return buffer_of(grown.evicted.at(group), 1); },
+          "group"_a, "Returns the numbers that left the index because of Reach.max_per_path.");
   nb::class_<GroupIndex, Index>(
       module, "GroupIndex",
       "An Index with groups beside the whole-path group (group 0): windows and recurrent states. Pages are numbers of "
@@ -213,12 +216,10 @@ void bind_group_index(nb::module_& module) {
              std::optional<std::uint64_t> capacity, const std::string& accounting, Units overlap, bool changes,
              nb::object feed) {
             if (reaches.size() + 1 > kMaxGroups) throw nb::value_error("there are too many groups");
-            new (place)
-                GroupIndex({page_size, capacity, accounting, overlap, 1, changes, policy, feed, reaches});
+            new (place) GroupIndex({page_size, capacity, accounting, overlap, 1, changes, policy, feed, reaches});
           },
-          "page_size"_a, "policy"_a, "reaches"_a, "capacity"_a = nb::none(), nb::kw_only(),
-          "accounting"_a = "default", "overlap"_a = 0, "changes"_a = false, "feed"_a = nb::none(),
-          "As Index, with groups 1 to 3 in `reaches`.")
+          "page_size"_a, "policy"_a, "reaches"_a, "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
+          "overlap"_a = 0, "changes"_a = false, "feed"_a = nb::none(), "As Index, with groups 1 to 3 in `reaches`.")
       .def("find", &find, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "Returns (length, node, full length): the longest prefix that every group can serve, the node in which it "
            "ends (0: nothing was found), and how far the whole-path group goes.")

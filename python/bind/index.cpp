@@ -85,7 +85,8 @@ void Index::release(const Lock& lock) noexcept {
 }
 
 void Index::need_one_group() const {
-  if (groups_ > 1) throw nb::type_error("this index has groups with a reach: use insert, evict and clear of GroupIndex");
+  if (groups_ > 1)
+    throw nb::type_error("this index has groups with a reach: use insert, evict and clear of GroupIndex");
 }
 
 NamespaceId Index::space_of(nb::handle space) {

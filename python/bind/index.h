@@ -16,8 +16,8 @@
 
 namespace canopy::python {
 
-/// A prefix index of a whole-path group, with its namespaces, its policy and its feed. GroupIndex has more groups. For one thread. A call during
-/// another one (a policy in Python that calls its index) raises RuntimeError.
+/// A prefix index of a whole-path group, with its namespaces, its policy and its feed. GroupIndex has more groups. For
+/// one thread. A call during another one (a policy in Python that calls its index) raises RuntimeError.
 class Index {
  public:
   struct Settings {

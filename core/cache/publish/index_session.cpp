@@ -11,7 +11,7 @@ namespace canopy {
 struct IndexSession::Impl {
   std::shared_ptr<EvictionStrategy> policy;  // it, those of the reaches and the publisher outlive the index
   std::vector<Reach> reaches;
-  std::unique_ptr<Publisher> publisher;      ///< May be null (no feed and no listener).
+  std::unique_ptr<Publisher> publisher;  ///< May be null (no feed and no listener).
   CacheState state;
   std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests;
   std::uint64_t last_request = 0;

@@ -101,7 +101,8 @@ class CanopyTreeCore(Refusing):
         at which SGLang can take a state."""
         self.settings = settings
         self.components = tuple(params.tree_components)
-        self.page_size, self.window, self._grid = params.page_size, params.swa_retain_window, state_grid
+        self.page_size, self._grid = params.page_size, state_grid
+        self.window = params.swa_retain_window
         self.is_eagle = params.is_eagle and MAMBA not in self.components
         allocator = params.token_to_kv_pool_allocator
         self.device = torch.device(getattr(allocator, "device", "cpu"))
