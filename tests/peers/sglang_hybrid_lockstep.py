@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Random requests of hybrid models on SGLang's UnifiedRadixCache, with its own tree core and with Canopy's.
 
-    sglang_hybrid_lockstep.py WHEEL RELEASE [--operations N] [--seed S] [--peers python,rust] [--kinds window,state,...]
+    sglang_hybrid_lockstep.py WHEEL RELEASE [--operations N] [--seed S] [--peers model,rust,...] [--kinds window,state,...]
 
-WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the path. Two caches with pools of their own are
+WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the path. Peers: `model` is SGLang's Python core with the
+rules in which Canopy differs by design (sglang_hybrid_model.py); `python` and `rust` are its cores as they are, from which Canopy differs
+by these rules. Two caches with pools of their own are
 driven as a scheduler drives them: match, lock, evict what is missing for either pool, allocate, checkpoint chunks, decode,
 free behind the window, unlock the window early, finish or abort. Kinds: `window` (full attention and a window), `state` (and
 recurrent states), `buffered` (states in pages, SGLang's mamba_extra_buffer), `both`.
-After each operation lengths, branching points, what was evicted from each pool, sizes and free slots must be equal; in each
-cache every slot of every pool has one owner, and no free slot is listed twice.
+After each operation lengths, branching points, what was evicted from each pool, sizes, free slots and KV events must be equal; in
+each cache every slot of every pool has one owner, no free slot is listed twice, and the window of a match is there.
 Exit code 1: a difference, told with its sequence; 77: a peer cannot be had.
 """
 import argparse
@@ -221,8 +223,9 @@ class Side:
         if "SWA" in self.kind:  # each window slot in use is that of one full slot, and of the right ones
             mapping = self.allocator.full_to_swa_index_mapping[:-1]
             mapped = mapping[mapping > 0]
-            if len(mapped) != len(self.torch.unique(mapped)) or len(mapped) != self.allocator.size_swa - self.allocator.swa_available_size():
-                return f"{len(mapped)} full slots have a window slot, {self.allocator.size_swa - self.allocator.swa_available_size()} are in use"
+            used = self.allocator.size_swa - self.allocator.swa_available_size()
+            if len(mapped) != len(self.torch.unique(mapped)) or len(mapped) != used:
+                return f"{len(mapped)} full slots have a window slot, {used} are in use"
             for rid, request in self.requests.items():
                 kv = request.kv
                 live = max(kv.cache_protected_len, kv.get_evicted_seqlen(self.sglang.component["SWA"]))
@@ -349,7 +352,7 @@ def main():
     parser.add_argument("release")
     parser.add_argument("--operations", type=int, default=20000, help="for each peer and kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--peers", default="python,rust")
+    parser.add_argument("--peers", default="model")
     parser.add_argument("--ours", default="canopy", help="python: SGLang's cores beside each other, to try this program")
     parser.add_argument("--kinds", default=",".join(KINDS))
     args = parser.parse_args()
@@ -370,7 +373,8 @@ def main():
             why = sequence(args.seed + turn, min(ROUND, each - turn * ROUND), page, eagle, sides, window, kind, tally)
             if why:
                 differ += 1
-                print(f"{peer} {name} page {page}{' EAGLE' if eagle else ''}{' scarce' if scarce else ''} {policy} seed {args.seed + turn}: {why[:2500]}")
+                case = f"page {page}{' EAGLE' if eagle else ''}{' scarce' if scarce else ''} {policy}"
+                print(f"{peer} {name} {case} seed {args.seed + turn}: {why[:2500]}")
         print(f"{peer} {name}: {sum(tally.values()):,} operations, {differ} sequences with a difference; {tally}", flush=True)
         failed += differ
     return 1 if failed else 0
