@@ -355,7 +355,9 @@ def main():
     parser.add_argument("--peers", default="model")
     parser.add_argument("--ours", default="canopy", help="python: SGLang's cores beside each other, to try this program")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--states-a-path", type=int, default=-1, help="SGLang's mamba_max_states_per_path")
     args = parser.parse_args()
+    wheel.MEMORY.mamba.mamba_max_states_per_path = args.states_a_path
     torch, names, make = loaded(args.wheel, args.release, args.ours == "canopy")
     failed = 0
     for peer, name in itertools.product(args.peers.split(","), args.kinds.split(",")):

@@ -7,6 +7,7 @@
    does not.
 4. The page with the state is a node of its own. SGLang's node has its state at its end.
 5. A node that an insert splits where its window begins counts the insert as a hit in each part. SGLang's counts in the last.
+6. Each insert keeps its path to the most states that it may have. SGLang's does only if it brings a state.
 
 The lockstep compares Canopy with this, so all that these rules do not say is the wheel's.
 """
@@ -19,6 +20,7 @@ def rules():
     from sglang.srt.mem_cache.base_prefix_cache import DecLockRefResult
     from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
     from sglang.srt.mem_cache.unified_cache.components.base import EvictLayer
+    from sglang.srt.mem_cache.unified_cache.components.mamba import MambaComponent
     from sglang.srt.mem_cache.unified_cache.components.swa import SWAComponent
     from sglang.srt.mem_cache.unified_cache.unified_tree_core import UnifiedTreeCore
     from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import EvictDeviceNextNodeResult
@@ -33,6 +35,12 @@ def rules():
             if at is not root and len(at.key) > missing:
                 core._split_node(at.key, at, len(at.key) - missing)
             return super().acquire_component_lock(node, result, lock_host)
+
+    class State(MambaComponent):
+        def commit_insert_component_data(self, node, is_new_leaf, params, result, cache_actions):
+            super().commit_insert_component_data(node, is_new_leaf, params, result, cache_actions)
+            if result.mamba_exist:
+                self._emit_excess_path_states_eviction(node, cache_actions)
 
     class Core(UnifiedTreeCore):
         def __init__(self, params, components):
@@ -169,4 +177,4 @@ def rules():
         def mamba_evictable_size(self):
             return self.component_evictable_size(ComponentType.MAMBA)
 
-    return Core, {ComponentType.SWA: Window}
+    return Core, {ComponentType.SWA: Window, ComponentType.MAMBA: State}
