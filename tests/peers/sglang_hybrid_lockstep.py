@@ -336,14 +336,25 @@ def loaded(folder, release, canopy=True):
                                   kv=wheel.kv_info(folder), component=ComponentType.__members__)
     model, names.model = sglang_hybrid_model.rules()
     tree_core_registry.register_tree_core_backend("model", model)
-    if canopy:
-        from canopy.engines import sglang_hybrid
-        from canopy.engines.sglang_settings import Settings, sglang_policy
+    if not canopy:
+        return torch, names, UnifiedRadixCache
+    from canopy.engines import sglang as backend
 
-        tree_core_registry.register_tree_core_backend(
-            "canopy", lambda params, _: sglang_hybrid.make_core(
-                params, Settings(sglang_policy(params.eviction_policy, params.eviction_policy_config))))
-    return torch, names, UnifiedRadixCache
+    backend.release = lambda: release
+
+    def make(params):
+        """Makes a cache as SGLang does, Canopy's by the factory that it registers."""
+        if params.tree_core_backend != "canopy":
+            return UnifiedRadixCache(params)
+        kinds = params.tree_components
+        context = types.SimpleNamespace(
+            params=params, server_args=None, is_hybrid_swa=ComponentType.SWA in kinds, is_hybrid_ssm=ComponentType.MAMBA in kinds,
+            enable_hierarchical_cache=False, disable_radix_cache=False, full_tokens_per_layer=1, tp_size=1, tp_rank=0)
+        why = backend.reason_against(context)
+        assert not why, why
+        return backend.make(context)
+
+    return torch, names, make
 
 
 def main():
