@@ -36,7 +36,7 @@ def context(**changes):
         page_size=16, token_to_kv_pool_allocator=values(page_size=16), eviction_policy="lru", eviction_policy_config=None,
         pp_rank=0, pp_size=1, swa_gates_prefix_match=True, req_to_token_pool=None)
     made = values(
-        params=params, disable_radix_cache=False, is_hybrid_swa=False, is_hybrid_ssm=False,
+        params=params, server_args=None, disable_radix_cache=False, is_hybrid_swa=False, is_hybrid_ssm=False,
         enable_hierarchical_cache=False, tp_size=1, tp_rank=0, full_tokens_per_layer=1000)
     for name, value in changes.items():
         vars(made if hasattr(made, name) else params)[name] = value
@@ -87,6 +87,7 @@ def test_an_sglang_without_backends_is_told(sglang, monkeypatch, caplog):
         ({"is_hybrid_ssm": True, "req_to_token_pool": values(req_to_c128_sidecar=1)}, "C128"),
         ({"enable_hierarchical_cache": True}, "host tier"),
         ({"enable_session_radix_cache": True}, "session"),
+        ({"server_args": values(kv_canary_sweep_interval=8)}, "KV canary"),
         ({"token_to_kv_pool_allocator": values(page_size=64)}, "64 tokens"),
         ({"eviction_policy": "tlru"}, "'tlru'"),
         ({"eviction_policy": "slru", "eviction_policy_config": {"ghosts": 1}}, "no option 'ghosts'"),

@@ -109,6 +109,8 @@ def reason_against(context: TreeCacheBuildContext) -> str:
         return "a host tier (hierarchical cache) is not supported"
     if params.component_registry_override or params.enable_session_radix_cache:
         return "session-aware caching and components of other kinds are not supported"
+    if (getattr(context.server_args, "kv_canary_sweep_interval", 0) or 0) > 0:
+        return "the sweep of the KV canary (--kv-canary-sweep-interval) reads SGLang's own tree"
     page = getattr(params.token_to_kv_pool_allocator, "page_size", params.page_size)
     if page != params.page_size:
         return f"the allocator's pages ({page} tokens) are not the cache's ({params.page_size})"
