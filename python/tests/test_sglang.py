@@ -84,6 +84,7 @@ def test_an_sglang_without_backends_is_told(sglang, monkeypatch, caplog):
         ({"disable_radix_cache": True}, "disabled"),
         ({"is_hybrid_swa": True, "full_tokens_per_layer": 0}, "without full attention"),
         ({"is_hybrid_swa": True, "swa_gates_prefix_match": False}, "belong to requests"),
+        ({"is_hybrid_ssm": True, "req_to_token_pool": type("Shared", (), {"__module__": "a.unified_memory_pool"})()}, "(Shared)"),
         ({"is_hybrid_ssm": True, "req_to_token_pool": values(req_to_c128_sidecar=1)}, "C128"),
         ({"enable_hierarchical_cache": True}, "host tier"),
         ({"enable_session_radix_cache": True}, "session"),

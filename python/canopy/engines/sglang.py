@@ -132,6 +132,9 @@ def reason_of_model(context: TreeCacheBuildContext) -> str:
         return "every layer of this model has a sliding window, and a tree without full attention is not supported"
     if getattr(params.token_to_kv_pool_allocator, "swa_req_ring", False) or not params.swa_gates_prefix_match:
         return "this model's windows belong to requests and not to the prefix cache"
+    for pool in (params.token_to_kv_pool_allocator, params.req_to_token_pool):
+        if ".unified_" in type(pool).__module__:
+            return f"a pool that windows or states share with full attention ({type(pool).__name__}) was not tested"
     if hasattr(params.req_to_token_pool, "req_to_c128_sidecar"):
         return "this model has states of a kind that is not supported (C128)"
     return ""
