@@ -127,7 +127,7 @@ def reason_of_model(context: TreeCacheBuildContext) -> str:
     if not hybrid(context):
         return ""
     if release() not in HYBRID_RELEASES:
-        return f"models with sliding windows or recurrent states are supported with {', '.join(HYBRID_RELEASES)} only"
+        return f"models with sliding windows or recurrent states are supported with {', '.join(HYBRID_RELEASES)} only: install that release"
     if context.is_hybrid_swa and context.full_tokens_per_layer == 0:
         return "every layer of this model has a sliding window, and a tree without full attention is not supported"
     if getattr(params.token_to_kv_pool_allocator, "swa_req_ring", False) or not params.swa_gates_prefix_match:
