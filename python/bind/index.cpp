@@ -43,6 +43,13 @@ Index::Index(const Settings& settings) {
   config.options = "{accounting: " + to_yaml(settings.accounting) + "}";
   config.policy = policy_.strategy;
   config.policy_name = policy_.name;
+  groups_ += settings.reaches.size();
+  for (IndexSession::Reach reach : settings.reaches) {
+    const Policy lru = make_policy(nb::str("lru"));
+    reach.policy = lru.strategy;
+    reach.policy_name = lru.name;
+    config.reaches.push_back(std::move(reach));
+  }
   config.feed = feed_of(settings.feed);
   config.text = "made by canopy.Index\n";
   session_ = take(IndexSession::open(std::move(config), registry(), changes_.get()));
@@ -62,7 +69,9 @@ Index::Step::~Step() {
   while (!index_.late_.empty()) {
     const Lock lock = index_.late_.back();
     index_.late_.pop_back();
-    index_.tree().release(lock);
+    const GroupPages freed = index_.tree().release(lock);
+    for (std::size_t g = 0; g < index_.groups_; ++g)
+      index_.left_[g].insert(index_.left_[g].end(), freed[g].begin(), freed[g].end());
     index_.session_->end_operation(Operation::release);
   }
   index_.busy_ = false;
@@ -73,6 +82,11 @@ void Index::release(const Lock& lock) noexcept {
   if (!busy_) {
     const Step step(*this, Operation::none);
   }
+}
+
+void Index::need_one_group() const {
+  if (groups_ > 1)
+    throw nb::type_error("this index has groups with a reach: use insert, evict and clear of GroupIndex");
 }
 
 NamespaceId Index::space_of(nb::handle space) {

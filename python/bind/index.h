@@ -4,6 +4,7 @@
 #include <canopy/prefix_index.h>
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@
 
 namespace canopy::python {
 
-/// A prefix index of one whole-path group, with its namespaces, its policy and its feed. For one thread. A call during
-/// another one (a policy in Python that calls its index) raises RuntimeError.
+/// A prefix index of a whole-path group, with its namespaces, its policy and its feed. GroupIndex has more groups. For
+/// one thread. A call during another one (a policy in Python that calls its index) raises RuntimeError.
 class Index {
  public:
   struct Settings {
@@ -27,6 +28,7 @@ class Index {
     Units slots_a_page = 1;  ///< see slots_a_page()
     bool changes = false;    ///< true if changes are recorded for take_changes()
     nb::handle policy, feed;
+    std::vector<IndexSession::Reach> reaches;  ///< their policies are lru
   };
   explicit Index(const Settings& settings);
 
@@ -59,8 +61,16 @@ class Index {
     if (failed()) policy_.in_python->raise_failure(result);
   }
 
-  /// Releases a lock now or, because Python may destroy a hold at any moment, when the running operation ends.
+  /// Releases a lock now or, because Python may destroy a hold at any moment, when the running operation ends. Pages
+  /// that leave the index with it are kept in left().
   void release(const Lock& lock) noexcept;
+  /// Returns the pages that releases have freed, per group, for the caller to take. Without groups with a reach there
+  /// are none.
+  using Left = std::array<std::vector<Page>, kMaxGroups>;
+  Left& left() { return left_; }
+  std::size_t groups() const { return groups_; }
+  /// Throws TypeError if the index has groups with a reach.
+  void need_one_group() const;
 
   void use_policy(nb::handle policy);
   /// Returns Changes::take(). Throws ValueError if changes are not recorded.
@@ -85,6 +95,8 @@ class Index {
   std::unique_ptr<IndexSession> session_;
   Units slots_a_page_ = 1;
   bool busy_ = false;
+  std::size_t groups_ = 1;
+  Left left_;
   std::vector<Lock> late_;  ///< locks to release when the running operation ends
 };
 

@@ -83,6 +83,7 @@ nb::object hold_whole(Self self, const Hit& hit) {
 /// Returns the slots of the pages that `gives` returns.
 template <class Gives>
 nb::object given_back(Index& index, Operation operation, Gives&& gives) {
+  index.need_one_group();
   nb::object slots;
   {
     const Index::Step step(index, operation);
@@ -100,6 +101,7 @@ nb::object evict(Index& index, std::uint64_t tokens) {
 SlotBuffer evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
   if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
+  index.need_one_group();
   SlotBuffer slots;
   nb::object lost;
   {

@@ -10,6 +10,7 @@ namespace {
 
 /// Adds tokens below `lock`, which then covers them too.
 Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, nb::handle slots, InsertFacts facts) {
+  index.need_one_group();
   const Integers given(slots, "slots");
   const std::size_t whole = index.whole_pages(tokens.size()), first = lock.length / index.page();
   if (whole < first) throw nb::value_error("insert: there are fewer tokens than the hold has");

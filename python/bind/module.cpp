@@ -4,6 +4,7 @@
 #include "chunks.h"
 #include "engine.h"
 #include "feed.h"
+#include "group_index.h"
 #include "index.h"
 #include "key_matcher.h"
 #include "lab.h"
@@ -19,6 +20,7 @@ NB_MODULE(_core, module) {
   bind_node(module);
   bind_policy(module);
   bind_index(module);
+  bind_group_index(module);
   bind_key_matcher(module);
   bind_chunks(module);
   bind_chunk_storage(module);

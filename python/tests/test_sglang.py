@@ -34,10 +34,10 @@ def context(**changes):
     params = values(
         disable=False, enable_kv_cache_events=False, component_registry_override=None, enable_session_radix_cache=False,
         page_size=16, token_to_kv_pool_allocator=values(page_size=16), eviction_policy="lru", eviction_policy_config=None,
-        pp_rank=0, pp_size=1)
+        pp_rank=0, pp_size=1, swa_gates_prefix_match=True, req_to_token_pool=None)
     made = values(
-        params=params, disable_radix_cache=False, is_hybrid_swa=False, is_hybrid_ssm=False,
-        enable_hierarchical_cache=False, tp_size=1, tp_rank=0)
+        params=params, server_args=None, disable_radix_cache=False, is_hybrid_swa=False, is_hybrid_ssm=False,
+        enable_hierarchical_cache=False, tp_size=1, tp_rank=0, full_tokens_per_layer=1000)
     for name, value in changes.items():
         vars(made if hasattr(made, name) else params)[name] = value
     return made
@@ -82,10 +82,13 @@ def test_an_sglang_without_backends_is_told(sglang, monkeypatch, caplog):
     "changes, words",
     [
         ({"disable_radix_cache": True}, "disabled"),
-        ({"is_hybrid_swa": True}, "full attention"),
-        ({"is_hybrid_ssm": True}, "full attention"),
+        ({"is_hybrid_swa": True, "full_tokens_per_layer": 0}, "without full attention"),
+        ({"is_hybrid_swa": True, "swa_gates_prefix_match": False}, "belong to requests"),
+        ({"is_hybrid_ssm": True, "req_to_token_pool": type("Shared", (), {"__module__": "a.unified_memory_pool"})()}, "(Shared)"),
+        ({"is_hybrid_ssm": True, "req_to_token_pool": values(req_to_c128_sidecar=1)}, "C128"),
         ({"enable_hierarchical_cache": True}, "host tier"),
         ({"enable_session_radix_cache": True}, "session"),
+        ({"server_args": values(kv_canary_sweep_interval=8)}, "KV canary"),
         ({"token_to_kv_pool_allocator": values(page_size=64)}, "64 tokens"),
         ({"eviction_policy": "tlru"}, "'tlru'"),
         ({"eviction_policy": "slru", "eviction_policy_config": {"ghosts": 1}}, "no option 'ghosts'"),
@@ -111,6 +114,17 @@ def test_what_is_not_supported_gets_the_default_cache(sglang, caplog, changes, w
 def test_launch_arguments_that_need_another_cache(sglang, part, name, value, words):
     setattr(getattr(sglang.running, part), name, value)
     assert words in backend.reason_against(context())
+
+
+@pytest.mark.parametrize("kind", ["is_hybrid_swa", "is_hybrid_ssm"])
+def test_windows_and_states_get_a_tree_core(sglang, monkeypatch, kind):
+    built = []
+    monkeypatch.setattr(backend, "build_hybrid", lambda context, settings: built.append(settings) or "a hybrid cache")
+    assert backend.make(context(**{kind: True})) == "a hybrid cache"
+    assert built == [backend.Settings("lru", "sglang_unified", None)]
+    monkeypatch.setattr(backend, "release", lambda: "0.5.22")
+    assert "supported with 0.5.23 only" in backend.reason_against(context(**{kind: True}))
+    assert backend.reason_against(context()) == ""
 
 
 def test_an_unknown_release_is_told(sglang, monkeypatch, caplog):

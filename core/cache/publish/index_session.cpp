@@ -9,8 +9,9 @@
 namespace canopy {
 
 struct IndexSession::Impl {
-  std::shared_ptr<EvictionStrategy> policy;  // it and the publisher outlive the index
-  std::unique_ptr<Publisher> publisher;      ///< May be null (no feed and no listener).
+  std::shared_ptr<EvictionStrategy> policy;  // it, those of the reaches and the publisher outlive the index
+  std::vector<Reach> reaches;
+  std::unique_ptr<Publisher> publisher;  ///< May be null (no feed and no listener).
   CacheState state;
   std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests;
   std::uint64_t last_request = 0;
@@ -27,12 +28,17 @@ Result<std::unique_ptr<IndexSession>> IndexSession::open(Config config, const Re
   state.page_size = config.page_size;
   state.overlap = config.overlap;
   state.groups = {{"full", kWholePath, config.policy_name, impl->policy.get()}};
+  std::vector<Group> groups = {{"full", kWholePath, config.capacity, impl->policy.get()}};
+  impl->reaches = std::move(config.reaches);
+  for (const Reach& one : impl->reaches) {
+    state.groups.push_back({one.name, one.reach, one.policy_name, one.policy.get()});
+    groups.push_back({one.name.c_str(), one.reach, one.capacity, one.policy.get(), one.max_per_path});
+  }
   if (listener || config.feed.kind != FeedConfig::Kind::off) {
     auto publisher = Publisher::open(config.feed, state, {config.text, {}, {}}, listener);
     if (!publisher) return publisher.error();
     impl->publisher = std::move(*publisher);
   }
-  const Group groups[] = {{"full", kWholePath, config.capacity, impl->policy.get()}};
   FeedWriter* const feed = impl->publisher ? &impl->publisher->writer() : nullptr;
   auto index =
       registry.make<PrefixIndex>(config.index, {config.page_size, config.overlap, groups, feed}, config.options);

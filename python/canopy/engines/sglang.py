@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 NAME = "canopy"
 RELEASES = ("0.5.22", "0.5.23")
 """Releases of SGLang with which the cache was tested."""
+HYBRID_RELEASES = ("0.5.23",)
+"""Those with which windows and states were tested."""
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +66,8 @@ def make(context: TreeCacheBuildContext) -> BasePrefixCache:
     """Returns the cache for a context, or SGLang's default cache. This is the factory that SGLang calls."""
     why = reason_against(context)
     if not why:
-        return build(context.params, settings_of(context))
+        settings = settings_of(context)
+        return build_hybrid(context, settings) if hybrid(context) else build(context.params, settings)
     if os.environ.get("CANOPY_STRICT") == "1":
         raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids the default cache")
     logger.warning("canopy: %s; SGLang's default prefix cache is used", why)
@@ -82,6 +85,21 @@ def build(params, settings: Settings) -> BasePrefixCache:
     return (CanopyTableCache if table else CanopyRadixCache)(params, settings)
 
 
+def hybrid(context: TreeCacheBuildContext) -> bool:
+    """Returns true for a model with sliding windows or recurrent states."""
+    return bool(context.is_hybrid_swa or context.is_hybrid_ssm)
+
+
+def build_hybrid(context: TreeCacheBuildContext, settings: Settings) -> BasePrefixCache:
+    """Returns SGLang's UnifiedRadixCache with Canopy as its tree core."""
+    from sglang.srt.mem_cache.registry import create_unified_radix_cache
+
+    from . import sglang_hybrid
+
+    context.params.tree_core_backend = sglang_hybrid.register(settings)
+    return create_unified_radix_cache(context, cache_class=sglang_hybrid.CanopyUnifiedRadixCache)
+
+
 def release() -> str:
     """Returns the installed release of SGLang."""
     try:
@@ -97,16 +115,39 @@ def reason_against(context: TreeCacheBuildContext) -> str:
     params = context.params
     if context.disable_radix_cache or params.disable:
         return "the radix cache is disabled"
-    if context.is_hybrid_swa or context.is_hybrid_ssm:
-        return "only models with full attention are supported, and this one has sliding windows or recurrent states"
     if context.enable_hierarchical_cache:
         return "a host tier (hierarchical cache) is not supported"
     if params.component_registry_override or params.enable_session_radix_cache:
         return "session-aware caching and components of other kinds are not supported"
+    if (getattr(context.server_args, "kv_canary_sweep_interval", 0) or 0) > 0:
+        return "the sweep of the KV canary (--kv-canary-sweep-interval) reads SGLang's own tree"
     page = getattr(params.token_to_kv_pool_allocator, "page_size", params.page_size)
     if page != params.page_size:
         return f"the allocator's pages ({page} tokens) are not the cache's ({params.page_size})"
-    return reason_of_arguments() or reason_of_policy(params.eviction_policy, params.eviction_policy_config)
+    return (
+        reason_of_model(context)
+        or reason_of_arguments()
+        or reason_of_policy(params.eviction_policy, params.eviction_policy_config)
+    )
+
+
+def reason_of_model(context: TreeCacheBuildContext) -> str:
+    """Returns a reason in the windows and states of a model for using the default cache; empty if there is none."""
+    params = context.params
+    if not hybrid(context):
+        return ""
+    if release() not in HYBRID_RELEASES:
+        return f"models with sliding windows or recurrent states are supported with {', '.join(HYBRID_RELEASES)} only: install that release"
+    if context.is_hybrid_swa and context.full_tokens_per_layer == 0:
+        return "every layer of this model has a sliding window, and a tree without full attention is not supported"
+    if getattr(params.token_to_kv_pool_allocator, "swa_req_ring", False) or not params.swa_gates_prefix_match:
+        return "this model's windows belong to requests and not to the prefix cache"
+    for pool in (params.token_to_kv_pool_allocator, params.req_to_token_pool):
+        if ".unified_" in type(pool).__module__:
+            return f"a pool that windows or states share with full attention ({type(pool).__name__}) was not tested"
+    if hasattr(params.req_to_token_pool, "req_to_c128_sidecar"):
+        return "this model has states of a kind that is not supported (C128)"
+    return ""
 
 
 def reason_of_arguments() -> str:

@@ -1,6 +1,6 @@
 """KV events for routers, made by SGLang's own recorder from the changes of Canopy's index: SGLang's classes and hashes.
 
-Only sglang_cache.py imports this: it needs SGLang.
+Only sglang_cache.py and sglang_tree_core.py import this: it needs SGLang.
 """
 
 from __future__ import annotations
@@ -63,3 +63,18 @@ class Events:
     def _cleared(self) -> None:
         self._nodes = {0: Node(RadixKey(array("q")), None, [])}
         self._recorder.record_all_cleared()
+
+
+class CoreEvents:
+    """What SGLang asks of a core's recorder of KV events."""
+
+    def __init__(self, params, index: Index):
+        self.enabled = params.enable_kv_cache_events
+        self._events = Events(params, index) if self.enabled else None
+        self.take()  # SGLang resets a new core, and that is the first event
+
+    def record_all_cleared(self) -> None:
+        """Does nothing: the index has recorded that it was cleared."""
+
+    def take(self) -> list:
+        return self._events.take() if self._events else []

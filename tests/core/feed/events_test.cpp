@@ -197,6 +197,44 @@ TEST_CASE("session: a feed follows an index without an engine, its caller's pool
   index.release(two);
 }
 
+TEST_CASE("session: groups with a reach are in the index and in its feed") {
+  IndexSession::Config config;
+  config.page_size = 4;
+  config.policy = make<EvictionStrategy>("lfu", {});
+  config.policy_name = "lfu";
+  config.feed.kind = FeedConfig::Kind::heap;
+  config.reaches = {
+      {.name = "window", .reach = 8, .policy = make<EvictionStrategy>("lru", {}), .policy_name = "lru"},
+      {.name = "state", .max_per_path = 1, .policy = make<EvictionStrategy>("lru", {}), .policy_name = "lru"}};
+  auto opened = IndexSession::open(std::move(config), plugins());
+  REQUIRE(opened);
+  IndexSession& session = **opened;
+  PrefixIndex& index = session.index();
+  FeedReader reader(session.feed()->writer().header());
+  Mirror mirror(session.feed()->writer().header());
+  session.poll();
+
+  const std::vector<Token> words = tokens(100, 16);
+  const std::vector<Page> full{1, 2, 3, 4}, window{0, 5, 6, 7}, first_state{0, 8}, last_state{0, 0, 0, 9};
+  const Inserted half = index.insert({}, {NamespaceId::shared, std::span(words).first(8)},
+                                     {std::span(full).first(2), std::span(window).first(2), first_state}, {});
+  const Inserted whole =
+      index.insert(half.lock, {NamespaceId::shared, words},
+                   {std::span(full).last(2), std::span(window).last(2), std::span(last_state).last(2)}, {});
+  CHECK(std::ranges::equal(whole.evicted[2], std::vector<Page>{8}));  // one state a path
+  CHECK(whole.lock.from[1] == 8);
+  session.end_operation(Operation::insert);
+  take_all(reader, mirror);
+  CHECK(mirror.in_step());
+  REQUIRE(mirror.groups() == 3);
+  CHECK(mirror.pool(1).policy == "lru");
+  for (std::size_t g = 0; g < 3; ++g) {
+    CHECK(mirror.pool(g).counted.evictable * 4 == index.sizes(g).evictable);
+    CHECK(mirror.pool(g).counted.protected_ * 4 == index.sizes(g).protected_);
+  }
+  index.release(whole.lock);
+}
+
 TEST_CASE("session: a recording of an index alone begins with a keyframe") {
   const std::string path = "/tmp/" + own_name("index") + ".feed";
   FeedConfig feed;

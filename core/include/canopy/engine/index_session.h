@@ -8,24 +8,35 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace canopy {
 
 struct Space;
 
-/// A prefix index for a server that keeps its pools and requests itself: the index of one whole-path group, its
-/// namespaces, and a feed or a listener that follows both. The caller calls the index, and end_operation() after each
-/// of its own operations.
+/// A prefix index for a server that keeps its pools and requests itself: the index of a whole-path group and of groups
+/// with a reach, its namespaces, and a feed or a listener that follows both. The caller calls the index, and
+/// end_operation() after each of its own operations.
 ///
 /// Thread: one. Exceptions of the index reach the caller, since there is no ledger.
 class IndexSession {
  public:
+  /// A group beside the whole-path group: a window, or recurrent states. The fields are those of Group.
+  struct Reach {
+    std::string name = {};
+    Units reach = 1;
+    std::uint64_t capacity = kUnlimited;
+    std::uint32_t max_per_path = 0;
+    std::shared_ptr<EvictionStrategy> policy = {};
+    std::string policy_name = {};
+  };
   struct Config {
     Units page_size = 1, overlap = 0;
     std::uint64_t capacity = kUnlimited;  ///< Tokens that the caller's pool may hold, for policies.
     std::string index = "radix", options = {};
     std::shared_ptr<EvictionStrategy> policy = {};
     std::string policy_name = {};
+    std::vector<Reach> reaches = {};  ///< Groups from number 1 on. Each has a policy of its own.
     FeedConfig feed = {};
     std::string text = {};  ///< Text of the configuration for readers of the feed.
   };
