@@ -4,7 +4,7 @@
 usage: site.py CANOPY FOLDER     CANOPY: a built program; FOLDER: receives the pages
 
 Commands come from `canopy --man`, keys of engine files from `canopy config describe`, components and their options from
-`canopy plugins`, Python from docstrings (if `import canopy` works here), headers from Doxygen (if it is installed).
+`canopy plugins`, Python from docstrings (if `import canopy` works here), headers from Doxygen (if it is installed), pictures of graphs from Graphviz (likewise).
 """
 
 import importlib
@@ -52,12 +52,27 @@ def for_site(text, place):
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, text)
 
 
+def drawn(text, picture):
+    """Draws the Mermaid graph of a document, if there is one, as an SVG file: Mermaid's script is not part of the site.
+    Without Graphviz the graph stays text."""
+    block = re.search(r"```mermaid\ngraph TD\n(.*?)```\n", text, re.S)
+    if not block or not shutil.which("dot"):
+        return text
+    names = dict(re.findall(r"(\w+)\[([^\]]+)\]", block[1]))
+    edges = re.findall(r"(\w+)(?:\[[^\]]+\])? --> (\w+)", block[1])
+    lines = [f'{one} [label="{names.get(one, one)}"];' for one in sorted({end for edge in edges for end in edge})]
+    lines += [f"{one} -> {other};" for one, other in edges]
+    style = 'bgcolor=white; ranksep=0.35; node [shape=box, style=rounded, fontname="sans-serif", fontsize=11, height=0.3]; edge [color=gray40, arrowsize=0.6];'
+    subprocess.run(["dot", "-Tsvg", "-o", picture], input=f"digraph {{ {style} {' '.join(lines)} }}", text=True, check=True)
+    return text.replace(block[0], f"![Rooms, and the rooms that each includes]({picture.name})\n")
+
+
 def collect(pages):
     documents = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md"), *(ROOT / name for name in ELSEWHERE)]
     for document in documents:
         name = ELSEWHERE.get(document.name) if document.parent == ROOT else document.relative_to(ROOT / "docs")
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
-        (pages / name).write_text(for_site(document.read_text(encoding="utf-8"), document), encoding="utf-8")
+        (pages / name).write_text(for_site(drawn(document.read_text(encoding="utf-8"), (pages / name).with_suffix(".svg")), document), encoding="utf-8")
     for picture in ROOT.glob("docs/*.png"):
         shutil.copy(picture, pages)
 
