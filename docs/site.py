@@ -171,11 +171,37 @@ def components(canopy):
 
 # ------------------------------------------------------------------------------------------------ Python and headers
 
-def signature(thing):
-    try:
-        return str(inspect.signature(thing))
-    except (TypeError, ValueError):
-        return "(...)"
+def described(name, thing):
+    """Returns the signatures and the docstring of a thing, as Markdown. nanobind's docstrings begin with signatures."""
+    doc = inspect.getdoc(thing) or ""
+    if inspect.isclass(thing):
+        made, _, rest = (inspect.getdoc(thing.__init__) or "").partition("\n")
+        if made.startswith("__init__(self"):  # its parameters are lines, each to be one here as well
+            doc = re.sub(r"^__init__\(self(, )?", f"{name}(", made) + "\n" + doc + "\n\n" + rest.strip().replace("\n", "  \n")
+    signatures = []
+    last = name.rpartition(".")[2]
+    for line in doc.splitlines():
+        found = re.match(rf"(?:{re.escape(name)}|{last})(\(.*)", line)
+        if not found:
+            break
+        signatures.append(name + found[1].removesuffix(" -> None"))
+    text = doc.splitlines()[len(signatures):]
+    if not signatures and callable(thing):
+        try:
+            signatures = [name + str(inspect.signature(thing))]
+        except (TypeError, ValueError):
+            signatures = []  # made by functions only
+    # Indented lines are code for Markdown as well, and paragraphs with columns become code; others are text, whose signs
+    # must not be read as marks.
+    paragraphs = re.split(r"\n\n+", "\n".join(text))
+    text = []
+    for paragraph in paragraphs:
+        if re.search(r"^\S+(?:, \S+)* {2,}\S", paragraph, re.M) and not paragraph.startswith("    "):
+            paragraph = "    " + paragraph.replace("\n", "\n    ")
+        text += [line if line.startswith("    ") else re.sub(r"([*_<\[])", r"\\\1", line)
+                 for line in paragraph.split("\n")] + [""]
+    text = [re.sub(r"^\(self\) -> (.*)", r"A property: \1", line) for line in text]
+    return (["```python", *signatures, "```", ""] if signatures else []) + [*text, ""]
 
 
 def python():
@@ -191,12 +217,12 @@ def python():
         thing = getattr(canopy, name)
         if inspect.ismodule(thing):
             continue
-        text += [f"## {name}", "", "```python", f"canopy.{name}" + (signature(thing) if callable(thing) else ""), "```", "",
-                 "```", inspect.getdoc(thing) or "(no description)", "```", ""]
+        text += [f"## {name}", "", *described(f"canopy.{name}", thing)]
         for part in sorted(vars(thing)) if inspect.isclass(thing) else []:
-            about = inspect.getdoc(getattr(thing, part, None))
-            if not part.startswith("_") and about:
-                text += [f"`{part}`", "", "```", about, "```", ""]
+            member = getattr(thing, part, None)
+            if part.startswith("_") or not inspect.getdoc(member):
+                continue
+            text += [f"**{name}.{part}**", "", *described(f"{name}.{part}", member)]
     return "\n".join(text) + "\n"
 
 
