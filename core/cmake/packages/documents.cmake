@@ -20,6 +20,9 @@ foreach(folder IN LISTS staged)
   file(WRITE ${documents}/copyright
        "Canopy, prefix reuse of KV caches in LLM serving.\n\nCopyright: the Canopy contributors\n"
        "License: Apache-2.0; on Debian systems its text is in /usr/share/common-licenses/Apache-2.0\n\n${carried}")
+  if(EXISTS ${folder}/usr/share/zsh/site-functions)
+    file(RENAME ${folder}/usr/share/zsh/site-functions ${folder}/usr/share/zsh/vendor-completions)
+  endif()
   file(GLOB manuals ${folder}/usr/share/man/man*/*.[0-9])
   execute_process(COMMAND gzip -9n ${documents}/changelog.Debian ${manuals} COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND chmod -R u=rwX,go=rX ${folder}/usr COMMAND_ERROR_IS_FATAL ANY)
