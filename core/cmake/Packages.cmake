@@ -3,6 +3,7 @@
 # pkg-config files, examples). Which component an installed file belongs to: CMAKE_INSTALL_DEFAULT_COMPONENT_NAME of its folder.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME canopy)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "prefix reuse of KV caches in LLM serving")
 set(CPACK_PACKAGE_VENDOR "Canopy maintainers")
 set(CPACK_PACKAGE_CONTACT "Canopy maintainers <canopy-maintainers@users.noreply.github.com>" CACHE STRING
     "Name and address in the packages")
@@ -20,8 +21,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/documents.cmake)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME canopy)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "prefix reuse of KV caches in LLM serving
-The prefix cache of an LLM inference server as a program: replays of traces,
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "The prefix cache of an LLM inference server as a program: replays of traces,
 comparisons of eviction policies with the optimum, a live view of a cache in
 a terminal or a browser, Prometheus metrics, and the plugins of the library
 (indexes, policies, allocators, stores, storages).")
@@ -30,8 +30,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcanopy-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "canopy (= ${PROJECT_VERSION}-1), libfmt-dev, libyaml-cpp-dev, libxxhash-dev, libssl-dev, libzmq3-dev, pkg-config")
-set(CPACK_DEBIAN_DEV_DESCRIPTION "prefix reuse of KV caches in LLM serving (development files)
-Headers and static libraries of Canopy, its CMake and pkg-config files, and
+set(CPACK_DEBIAN_DEV_DESCRIPTION "Development files: headers and static libraries of Canopy, its CMake and pkg-config files, and
 examples: an engine's prefix cache, and eviction policies as plugins.")
 
 if(TARGET canopy-inspector)
@@ -40,8 +39,7 @@ if(TARGET canopy-inspector)
   set(CPACK_DEBIAN_INSPECTOR_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_INSPECTOR_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_INSPECTOR_PACKAGE_DEPENDS "canopy (= ${PROJECT_VERSION}-1), fonts-dejavu-core")
-  set(CPACK_DEBIAN_INSPECTOR_DESCRIPTION "live view of a prefix cache in LLM serving
-A window on a running or recorded Canopy: the tree, pools, requests, hit rate
+  set(CPACK_DEBIAN_INSPECTOR_DESCRIPTION "A window on a running or recorded Canopy: the tree, pools, requests, hit rate
 over time, and why a prefix was evicted.")
 endif()
 include(CPack)

@@ -36,7 +36,7 @@ function(has package)
     endif()
   endforeach()
 endfunction()
-has(canopy usr/bin/canopy usr/bin/canopy-slots canopy/plugins/radix.so libexec/canopy/canopy-contract man/man1/canopy.1.gz
+has(canopy usr/bin/canopy usr/bin/canopy-slots canopy/plugins/radix.so libexec/canopy/canopy-contract man/man1/canopy.1.gz man/man1/canopy-slots.1.gz
     bash-completion/completions/canopy zsh/vendor-completions/_canopy fish/vendor_completions.d/canopy.fish
     share/canopy/configs/engines/lru.yaml doc/canopy/copyright)
 has(libcanopy-dev usr/include/canopy/engine/engine.h cmake/canopy/canopy-config.cmake pkgconfig/canopy.pc libcanopy_engine.a
