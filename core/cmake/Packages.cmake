@@ -30,8 +30,9 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcanopy-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "canopy (= ${PROJECT_VERSION}-1), libfmt-dev, libyaml-cpp-dev, libxxhash-dev, libssl-dev, libzmq3-dev, pkg-config")
-set(CPACK_DEBIAN_DEV_DESCRIPTION "Development files: headers and static libraries of Canopy, its CMake and pkg-config files, and
-examples: an engine's prefix cache, and eviction policies as plugins.")
+set(CPACK_DEBIAN_DEV_DESCRIPTION "Development files: headers and static libraries of Canopy, its CMake and
+pkg-config files, and examples: an engine's prefix cache, and eviction
+policies as plugins.")
 
 if(TARGET canopy-inspector)
   list(APPEND CPACK_COMPONENTS_ALL inspector)

@@ -26,8 +26,7 @@ foreach(folder IN LISTS staged)
   if(component STREQUAL program)
     file(WRITE ${folder}/usr/share/lintian/overrides/${name}
          "# Plugins that call nothing of libc, only of the C++ library.\n"
-         "${name}: library-not-linked-against-libc [usr/lib/*/canopy/plugins/*.so]\n"
-         "${name}: library-not-linked-against-libc [usr/lib/canopy/plugins/*.so]\n")
+         "${name}: library-not-linked-against-libc [usr/lib/*canopy/plugins/*.so]\n")
   endif()
   file(GLOB manuals ${folder}/usr/share/man/man*/*.[0-9])
   execute_process(COMMAND gzip -9n ${documents}/changelog.Debian ${manuals} COMMAND_ERROR_IS_FATAL ANY)
