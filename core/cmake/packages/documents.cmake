@@ -2,8 +2,6 @@
 # CPack runs it after the files were put into a folder for each package. The time is SOURCE_DATE_EPOCH, if that is set.
 file(GLOB staged ${CPACK_TEMPORARY_DIRECTORY}/*)
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
-# Projects whose code is in the programs, in the page or in the plugins without being a library of the system, as
-# package:name.
 include(${CMAKE_CURRENT_LIST_DIR}/carried.cmake)
 foreach(folder IN LISTS staged)
   cmake_path(GET folder FILENAME component)
