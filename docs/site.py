@@ -4,7 +4,7 @@
 usage: site.py CANOPY FOLDER     CANOPY: a built program; FOLDER: receives the pages
 
 Commands come from `canopy --man`, keys of engine files from `canopy config describe`, components and their options from
-`canopy plugins`, Python from docstrings (if `import canopy` works here), headers from Doxygen (if it is installed).
+`canopy plugins`, Python from docstrings (if `import canopy` works here), headers from Doxygen (if it is installed), pictures of graphs from Graphviz (likewise).
 """
 
 import importlib
@@ -52,12 +52,27 @@ def for_site(text, place):
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, text)
 
 
+def drawn(text, picture):
+    """Draws the Mermaid graph of a document, if there is one, as an SVG file: Mermaid's script is not part of the site.
+    Without Graphviz the graph stays text."""
+    block = re.search(r"```mermaid\ngraph TD\n(.*?)```\n", text, re.S)
+    if not block or not shutil.which("dot"):
+        return text
+    names = dict(re.findall(r"(\w+)\[([^\]]+)\]", block[1]))
+    edges = re.findall(r"(\w+)(?:\[[^\]]+\])? --> (\w+)", block[1])
+    lines = [f'{one} [label="{names.get(one, one)}"];' for one in sorted({end for edge in edges for end in edge})]
+    lines += [f"{one} -> {other};" for one, other in edges]
+    style = 'bgcolor=white; ranksep=0.35; node [shape=box, style=rounded, fontname="sans-serif", fontsize=11, height=0.3]; edge [color=gray40, arrowsize=0.6];'
+    subprocess.run(["dot", "-Tsvg", "-o", picture], input=f"digraph {{ {style} {' '.join(lines)} }}", text=True, check=True)
+    return text.replace(block[0], f"![Rooms, and the rooms that each includes]({picture.name})\n")
+
+
 def collect(pages):
     documents = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md"), *(ROOT / name for name in ELSEWHERE)]
     for document in documents:
         name = ELSEWHERE.get(document.name) if document.parent == ROOT else document.relative_to(ROOT / "docs")
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
-        (pages / name).write_text(for_site(document.read_text(encoding="utf-8"), document), encoding="utf-8")
+        (pages / name).write_text(for_site(drawn(document.read_text(encoding="utf-8"), (pages / name).with_suffix(".svg")), document), encoding="utf-8")
     for picture in ROOT.glob("docs/*.png"):
         shutil.copy(picture, pages)
 
@@ -156,11 +171,37 @@ def components(canopy):
 
 # ------------------------------------------------------------------------------------------------ Python and headers
 
-def signature(thing):
-    try:
-        return str(inspect.signature(thing))
-    except (TypeError, ValueError):
-        return "(...)"
+def described(name, thing):
+    """Returns the signatures and the docstring of a thing, as Markdown. nanobind's docstrings begin with signatures."""
+    doc = inspect.getdoc(thing) or ""
+    if inspect.isclass(thing):
+        made, _, rest = (inspect.getdoc(thing.__init__) or "").partition("\n")
+        if made.startswith("__init__(self"):  # its parameters are lines, each to be one here as well
+            doc = re.sub(r"^__init__\(self(, )?", f"{name}(", made) + "\n" + doc + "\n\n" + rest.strip().replace("\n", "  \n")
+    signatures = []
+    last = name.rpartition(".")[2]
+    for line in doc.splitlines():
+        found = re.match(rf"(?:{re.escape(name)}|{last})(\(.*)", line)
+        if not found:
+            break
+        signatures.append(name + found[1].removesuffix(" -> None"))
+    text = doc.splitlines()[len(signatures):]
+    if not signatures and callable(thing):
+        try:
+            signatures = [name + str(inspect.signature(thing))]
+        except (TypeError, ValueError):
+            signatures = []  # made by functions only
+    # Indented lines are code for Markdown as well, and paragraphs with columns become code; others are text, whose signs
+    # must not be read as marks.
+    paragraphs = re.split(r"\n\n+", "\n".join(text))
+    text = []
+    for paragraph in paragraphs:
+        if re.search(r"^\S+(?:, \S+)* {2,}\S", paragraph, re.M) and not paragraph.startswith("    "):
+            paragraph = "    " + paragraph.replace("\n", "\n    ")
+        text += [line if line.startswith("    ") else re.sub(r"([*_<\[])", r"\\\1", line)
+                 for line in paragraph.split("\n")] + [""]
+    text = [re.sub(r"^\(self\) -> (.*)", r"A property: \1", line) for line in text]
+    return (["```python", *signatures, "```", ""] if signatures else []) + [*text, ""]
 
 
 def python():
@@ -176,12 +217,12 @@ def python():
         thing = getattr(canopy, name)
         if inspect.ismodule(thing):
             continue
-        text += [f"## {name}", "", "```python", f"canopy.{name}" + (signature(thing) if callable(thing) else ""), "```", "",
-                 "```", inspect.getdoc(thing) or "(no description)", "```", ""]
+        text += [f"## {name}", "", *described(f"canopy.{name}", thing)]
         for part in sorted(vars(thing)) if inspect.isclass(thing) else []:
-            about = inspect.getdoc(getattr(thing, part, None))
-            if not part.startswith("_") and about:
-                text += [f"`{part}`", "", "```", about, "```", ""]
+            member = getattr(thing, part, None)
+            if part.startswith("_") or not inspect.getdoc(member):
+                continue
+            text += [f"**{name}.{part}**", "", *described(f"{name}.{part}", member)]
     return "\n".join(text) + "\n"
 
 

@@ -248,7 +248,9 @@ void add_commands(CLI::App& program, const Folders& folders, int& status) {
   add_compare(program, folders, status);
   add_trace(program, status);
   add_top(program, status);
+#ifdef CANOPY_METRICS
   add_export(program, status);
+#endif
   add_serve(program, status);
   add_inspect(program, status);
   add_events(program, status);

@@ -1,10 +1,16 @@
 # All packages that Canopy is built with, and the options that leave some of them out. Names in brackets are Debian's.
-#   cmake -DCANOPY_EVENTS=OFF -DCANOPY_LAB=OFF    the smallest build: the libraries of core, and the plugins
+# The smallest build, of Boost's headers, yaml-cpp, fmt and xxHash: the libraries of core, and the plugins but the storages:
+#   cmake -DCANOPY_TESTS=OFF -DCANOPY_EVENTS=OFF -DCANOPY_STORAGE=OFF -DCANOPY_LAB=OFF
 include(CMakeDependentOption)
-option(CANOPY_EVENTS "KV events of vLLM and SGLang: core/kv_events, inspector/bridge. Needs ZeroMQ and msgpack-cxx" ON)
+option(CANOPY_EVENTS "KV events of vLLM and SGLang: core/kv_events, inspector/bridge. Needs ZeroMQ, msgpack-cxx, OpenSSL and nlohmann-json" ON)
+option(CANOPY_STORAGE "A storage below the host tier, and the plugins sim_storage and slots. Needs OpenSSL; liburing may be absent" ON)
+cmake_dependent_option(CANOPY_REDIS "The storage plugin redis" ON "CANOPY_STORAGE" OFF)
 option(CANOPY_LAB "Replays and comparisons as libraries: apps/lab. Needs nlohmann-json and zlib" ON)
-cmake_dependent_option(CANOPY_TOOLS "The programs, such as canopy. Needs CLI11 and prometheus-cpp" ON
-                       "CANOPY_EVENTS;CANOPY_LAB" OFF)
+cmake_dependent_option(CANOPY_TOOLS "The programs, such as canopy. Needs CLI11" ON
+                       "CANOPY_EVENTS;CANOPY_STORAGE;CANOPY_LAB" OFF)
+cmake_dependent_option(CANOPY_METRICS "canopy export. Needs prometheus-cpp" ON "CANOPY_TOOLS" OFF)
+cmake_dependent_option(CANOPY_PYTHON "The Python package, as a system's package has it; scripts/python builds a wheel. Needs nanobind"
+                       OFF "CANOPY_STORAGE;CANOPY_LAB" OFF)
 cmake_dependent_option(CANOPY_INSPECTOR "canopy-inspector, if Dear ImGui, GLFW, OpenGL and libpng are there" ON
                        "CANOPY_TOOLS" OFF)
 # Compiled for another machine, which sanitizers do not have.
@@ -15,8 +21,9 @@ else()
 endif()
 cmake_dependent_option(CANOPY_PAGE "The page of canopy serve, if clang for WebAssembly and ImGui's sources are there"
                        ${canopy_page} "CANOPY_TOOLS" OFF)
-if(CANOPY_TESTS AND NOT CANOPY_TOOLS)
-  message(FATAL_ERROR "CANOPY_TESTS needs CANOPY_TOOLS, CANOPY_EVENTS and CANOPY_LAB; set CANOPY_TESTS to OFF")
+if(CANOPY_TESTS AND NOT (CANOPY_METRICS AND CANOPY_REDIS))
+  message(FATAL_ERROR "CANOPY_TESTS needs CANOPY_EVENTS, CANOPY_STORAGE, CANOPY_REDIS, CANOPY_LAB, CANOPY_TOOLS and "
+                      "CANOPY_METRICS; set CANOPY_TESTS to OFF")
 endif()
 
 find_package(Threads REQUIRED)
@@ -24,13 +31,17 @@ find_package(PkgConfig REQUIRED)
 find_package(Boost 1.74 REQUIRED)        # headers: Boost.DLL (libboost-dev)
 find_package(yaml-cpp 0.7 REQUIRED)      # (libyaml-cpp-dev)
 find_package(fmt 9 REQUIRED)             # (libfmt-dev)
-find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)  # SHA-256 (libssl-dev)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(LIBURING IMPORTED_TARGET liburing)  # may be absent: threads do its work (liburing-dev)
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)  # 0.7 has the bare name only
 endif()
 
+if(CANOPY_STORAGE OR CANOPY_EVENTS)
+  find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)  # SHA-256 (libssl-dev)
+endif()
+if(CANOPY_STORAGE)
+  pkg_check_modules(LIBURING IMPORTED_TARGET liburing)  # without it threads do its work (liburing-dev)
+endif()
 if(CANOPY_EVENTS)
   pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)
   find_path(CANOPY_ZMQ_HPP zmq.hpp REQUIRED DOC "cppzmq's header (cppzmq-dev)")
@@ -44,6 +55,8 @@ if(CANOPY_LAB)
 endif()
 if(CANOPY_TOOLS)
   find_package(CLI11 2 REQUIRED)
+endif()
+if(CANOPY_METRICS)
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-pull prometheus-cpp-core)
 endif()
 if(CANOPY_INSPECTOR)
@@ -55,6 +68,6 @@ endif()
 # The contract suite is part of Canopy wherever doctest is (doctest-dev).
 if(CANOPY_TESTS)
   find_package(doctest 2.4.9 REQUIRED)
-else()
+elseif(CANOPY_TOOLS)
   find_package(doctest 2.4.9 QUIET)
 endif()

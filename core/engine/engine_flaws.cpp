@@ -148,6 +148,9 @@ std::string flaw_of_host_tier(const EngineConfig& engine) {
 
 std::string flaw_of_storage(const EngineConfig& engine) {
   if (engine.storage_tier.in.name.empty()) return {};
+#ifdef CANOPY_NO_STORAGE
+  return "in: this Canopy was built without storages (CANOPY_STORAGE=OFF)";
+#endif
   if (engine.host_tier.capacity == 0)
     return "in: its pages come and go through a tier of the host; expected tiers.host beside it";
   if (engine.model.name.empty() || engine.model.revision.empty() || engine.model.dtype.empty())

@@ -13,7 +13,7 @@ struct PageFile {
   bool gzip = false;  ///< true if the bytes are compressed with gzip
 };
 
-/// Returns the files of the page; empty if this build has no page.
+/// Returns the files of the page. Only builds with the page have this function.
 std::span<const PageFile> page_files();
 
 }  // namespace canopy::inspector

@@ -17,7 +17,7 @@ void remember(Timeline& time, const Mirror& mirror, bool first) {
 }
 
 /// Places on the line of time, which is always the whole time.
-struct Line {
+struct BarArea {
   const TimeAxis& axis;
   ImVec2 from, size;
   float x_of(double value) const {
@@ -32,7 +32,7 @@ struct Line {
 };
 
 /// Draws the hit rate upwards and evictions downwards, over the whole time.
-void draw_overview(const std::vector<TimeColumn>& columns, const Line& line) {
+void draw_overview(const std::vector<TimeColumn>& columns, const BarArea& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = line.from.y + line.size.y / 2, tall = line.size.y / 2;
@@ -53,7 +53,7 @@ void draw_overview(const std::vector<TimeColumn>& columns, const Line& line) {
 }
 
 /// Draws the range and the part of the time that the timeline shows.
-void draw_windows(const Timeline& time, const Line& line) {
+void draw_windows(const Timeline& time, const BarArea& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = line.from.y, bottom = line.from.y + line.size.y;
@@ -66,7 +66,7 @@ void draw_windows(const Timeline& time, const Line& line) {
                   colours.text);
 }
 
-void draw_marks_on(const Timeline& time, const Line& line) {
+void draw_marks_on(const Timeline& time, const BarArea& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 from = line.from, size = line.size;
@@ -86,7 +86,7 @@ void draw_marks_on(const Timeline& time, const Line& line) {
 }
 
 /// Draws the playhead of a recording, which can be dragged. A live feed has none.
-void draw_playhead(Timeline& time, const Line& line) {
+void draw_playhead(Timeline& time, const BarArea& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 from = line.from, size = line.size;
@@ -191,7 +191,7 @@ class TimeBar final : public Panel {
     ImGui::InvisibleButton("line of time", size);
     const History& history = scene.time.history;
     const TimeAxis axis(history);
-    const Line line{axis, from, size};
+    const BarArea line{axis, from, size};
     ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + size.y / 2}, {from.x + size.x, from.y + size.y / 2 + 1},
                                               palette().line);
     const auto most = static_cast<std::size_t>(std::max(1.F, size.x / std::max(2.F, em() / 7)));

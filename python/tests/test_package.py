@@ -26,14 +26,34 @@ def test_import_brings_no_heavy_package():
 
 def test_only_common_libraries_are_needed():
     folder = pathlib.Path(canopy.__file__).parent
-    # What manylinux allows a wheel to expect of every system, and the yaml-cpp that travels along.
-    usual = ("linux-vdso", "libz.", "libstdc++", "libm.", "libgcc_s", "libc.", "ld-linux", "libyaml-cpp", "libdl", "libpthread", "librt")
-    for file in [next(folder.glob("_core*.so")), *(folder / "plugins").glob("*.so")]:
+    carried = folder.parent / "canopy_kv.libs"
+    # What manylinux allows a wheel to expect of every system.
+    usual = ("linux-vdso", "libz.", "libstdc++", "libm.", "libgcc_s", "libc.", "ld-linux", "libdl", "libpthread", "librt", "libresolv")
+    for file in [next(folder.glob("_core*.so")), folder / "bin" / "canopy", *(folder / "plugins").glob("*.so")]:
         for line in subprocess.run(["ldd", file], capture_output=True, text=True).stdout.splitlines():
             library = line.split()[0].rpartition("/")[2]
-            assert library.startswith(usual), f"{file.name} needs {library}"
-            if library.startswith("libyaml-cpp"):
-                assert str(folder) in line
+            path = line.partition("=> ")[2].partition(" (")[0]
+            is_carried = pathlib.Path(path).resolve().is_relative_to(carried.resolve()) if path else False
+            assert library.startswith(usual) or is_carried, f"{file.name} needs {line}"
+
+
+def test_the_program_is_inside():
+    program = pathlib.Path(sys.executable).parent / "canopy"
+    run = subprocess.run([program, "demo"], capture_output=True, text=True)
+    assert run.returncode == 0 and " 0 violations" in run.stdout, run.stderr
+    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
+    assert version == f"canopy {canopy.__version__}"
+    assert "radix" in subprocess.run([program, "plugins", "list"], capture_output=True, text=True).stdout
+
+
+def test_licences_of_what_is_carried():
+    folder = pathlib.Path(canopy.__file__).parent
+    names = {path.name for path in (folder / "licenses").iterdir()}
+    assert {"canopy.txt", "compiled_in.txt"} <= names
+    # A library in the wheel is named libNAME-HASH.so.VERSION; the package that it is from has its name.
+    for library in (folder.parent / "canopy_kv.libs").iterdir():
+        stem = library.name.partition("-")[0].removesuffix(".so").replace("_", "-")
+        assert any(name.startswith(stem) for name in names), f"no licence of {library.name}"
 
 
 def test_the_distribution_has_its_name():
