@@ -151,6 +151,7 @@ void Mirror::forget() {
     pool.changes.forget(state_.commits + 1);
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
+  state_.tenants.forget_evictions();
   state_.first_pages.clear();
   state_.counters = {};
   state_.storage.clear();
