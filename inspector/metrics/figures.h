@@ -47,8 +47,8 @@ struct TenantFigures {
 struct ShareFigures {
   std::string label;
   std::uint64_t cached = 0, floor = 0;
-  std::optional<std::uint64_t> ceiling;                             ///< absent if it has none, or for all others
-  std::optional<double> weight;                                     ///< absent for all others
+  std::optional<std::uint64_t> ceiling{};                           ///< absent if it has none, or for all others
+  std::optional<double> weight{};                                   ///< absent for all others
   std::uint64_t evicted = 0, paid = 0, taken = 0, below_floor = 0;  ///< since the engine began
 };
 

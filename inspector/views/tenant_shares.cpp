@@ -11,31 +11,34 @@
 namespace canopy::inspector {
 namespace {
 
-enum Column : std::size_t { kName, kBar, kCached, kAbove, kFloor, kCeiling, kPaid, kTaken, kBelow };
+/// Columns of the table of shares.
+struct At {
+  enum Column : std::size_t { kName, kBar, kCached, kAbove, kFloor, kCeiling, kPaid, kTaken, kBelow };
+};
 
 double value_of(const TenantShares::Row& row, std::size_t column) {
   switch (column) {
-    case kAbove:
+    case At::kAbove:
       return row.above();
-    case kFloor:
+    case At::kFloor:
       return static_cast<double>(row.floor);
-    case kCeiling:
+    case At::kCeiling:
       return static_cast<double>(row.ceiling);
-    case kPaid:
+    case At::kPaid:
       return static_cast<double>(row.paid);
-    case kTaken:
+    case At::kTaken:
       return static_cast<double>(row.taken);
-    case kBelow:
+    case At::kBelow:
       return static_cast<double>(row.below_floor);
     default:
       return static_cast<double>(row.cached);
   }
 }
 
-std::string amount(std::uint64_t tokens) { return tokens == 0 ? "-" : brief(static_cast<double>(tokens)); }
+std::string share_amount(std::uint64_t tokens) { return tokens == 0 ? "-" : brief(static_cast<double>(tokens)); }
 
 /// Returns the distance from the share with its sign.
-std::string distance(double above) {
+std::string share_distance(double above) {
   return std::abs(above) < 0.5 ? "0" : (above > 0 ? "+" : "-") + brief(std::abs(above));
 }
 
@@ -90,7 +93,7 @@ void TenantShares::list(const Scene& scene) {
 void TenantShares::sort() {
   std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
     const Row &first = order_.falling ? a : b, &second = order_.falling ? b : a;
-    if (order_.column == kName && first.name != second.name) return first.name > second.name;
+    if (order_.column == At::kName && first.name != second.name) return first.name > second.name;
     const double one = value_of(first, order_.column), other = value_of(second, order_.column);
     return one != other ? one > other : a.tenant < b.tenant;
   });
@@ -122,8 +125,8 @@ void TenantShares::draw_table(float width) {
   ImGui::TableSetupColumn("share", 0, 1.6F);
   constexpr float kWidths[] = {4.2F, 4.4F, 3.8F, 4.2F, 4.F, 4.F, 5.5F};
   for (std::size_t i = 0; i < std::size(kWidths); ++i) {
-    const std::size_t column = i + kCached;
-    const bool hidden = (column == kBelow && !broken) || (column == kCeiling && width < em() * 36);
+    const std::size_t column = i + At::kCached;
+    const bool hidden = (column == At::kBelow && !broken) || (column == At::kCeiling && width < em() * 36);
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (hidden ? ImGuiTableColumnFlags_Disabled : 0),
                             kWidths[i] * em());
   }
@@ -161,19 +164,19 @@ void TenantShares::draw_row(const Row& row) const {
     ImGui::TableNextColumn();
     number(words);
   };
-  column(amount(row.cached));
+  column(share_amount(row.cached));
   ImGui::TableNextColumn();
   ImGui::PushStyleColor(ImGuiCol_Text, row.above() >= 0.5       ? palette().warn
                                        : row.cached < row.floor ? palette().bad
                                        : row.above() <= -0.5    ? palette().good
                                                                 : palette().text);
-  number(distance(row.above()));
+  number(share_distance(row.above()));
   ImGui::PopStyleColor();
-  column(amount(row.floor));
+  column(share_amount(row.floor));
   column(row.ceiling == kUnlimited ? "-" : brief(static_cast<double>(row.ceiling)));
-  column(amount(row.paid));
-  column(amount(row.taken));
-  column(amount(row.below_floor));
+  column(share_amount(row.paid));
+  column(share_amount(row.taken));
+  column(share_amount(row.below_floor));
 }
 
 void TenantShares::draw_bar(const Row& row) const {
@@ -221,7 +224,7 @@ void TenantShares::draw_paid(const Scene& scene) {
       text(fitted(name, ImGui::GetContentRegionAvail().x));
     }
     ImGui::TableNextColumn();
-    number(amount(tokens));
+    number(share_amount(tokens));
     ImGui::TableNextColumn();
     number(percent(tokens, all_paid_));
   };
