@@ -2,6 +2,7 @@
 #include <canopy/feed/reader.h>
 #include <doctest/doctest.h>
 #include <metrics/families.h>
+#include <metrics/server.h>
 #include <metrics/tally.h>
 #include <support/engines.h>
 

@@ -112,8 +112,8 @@ TEST_CASE("tenants in the feed: more pairs than are kept apart are one sum, also
   const auto engine = engine_of(std::string(kGroups) + "tenants: { t0: { floor: 40 } }\n");
   Reading early(*engine);
   Random random(7);
-  run(*engine, random, 60, 6000);
-  compare(*engine, early.look(), true);
+  for (int round = 0; round < 30; ++round) run(*engine, random, 60, 200), early.look();
+  compare(*engine, early.mirror, true);
   const auto payments = engine->payments();
   REQUIRE(payments.back().from == "*");
   CHECK(early.mirror.tenants().payments.size() == 1024);
