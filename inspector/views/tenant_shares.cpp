@@ -102,7 +102,7 @@ void TenantShares::sort() {
 void TenantShares::draw(Scene& scene) {
   list(scene);
   const auto above = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.above() >= 0.5; });
-  dim(fitted(fmt::format("{} of {} above its share", above, plural(rows_.size(), "tenant")),
+  dim(fitted(fmt::format("{} of {} above their share", above, plural(rows_.size(), "tenant")),
              ImGui::GetContentRegionAvail().x));
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool beside = room.x > em() * 62;
@@ -166,10 +166,10 @@ void TenantShares::draw_row(const Row& row) const {
   };
   column(share_amount(row.cached));
   ImGui::TableNextColumn();
-  ImGui::PushStyleColor(ImGuiCol_Text, row.above() >= 0.5       ? palette().warn
-                                       : row.cached < row.floor ? palette().bad
-                                       : row.above() <= -0.5    ? palette().good
-                                                                : palette().text);
+  ImGui::PushStyleColor(ImGuiCol_Text, row.below_floor > 0   ? palette().bad
+                                       : row.above() >= 0.5  ? palette().warn
+                                       : row.above() <= -0.5 ? palette().good
+                                                             : palette().text);
   number(share_distance(row.above()));
   ImGui::PopStyleColor();
   column(share_amount(row.floor));
@@ -196,6 +196,7 @@ void TenantShares::draw_bar(const Row& row) const {
     list->AddRectFilled({from.x, end}, {at(static_cast<double>(row.floor)), end + thick}, palette().text);
   const auto line = [&](double tokens, ImU32 colour) {
     const float x = std::max(from.x, at(tokens) - thick);
+    list->AddRectFilled({x - thick, from.y}, {x + 2 * thick, end + thick}, palette().panel);  // seen on any colour
     list->AddRectFilled({x, from.y}, {x + thick, end + thick}, colour);
   };
   if (static_cast<double>(row.ceiling) <= scale_) line(static_cast<double>(row.ceiling), palette().bad);

@@ -181,7 +181,7 @@ TEST_CASE("tenants with shares: who is above and who below, and who paid for who
   REQUIRE(tab.shares().paid().size() == 2);
   CHECK(tab.shares().paid()[0].from == 1);
   CHECK(tab.shares().paid()[0].tokens == 5'600);
-  CHECK(Ink().has("1 of 3 tenants above its share"));
+  CHECK(Ink().has("1 of 3 tenants above their share"));
   CHECK(Ink().has("who paid for whom"));
   CHECK(Ink().has("since the engine began"));
   shown.app->time().range = shown.app->time().history.all();  // what came after the keyframe
