@@ -11,8 +11,8 @@
 
 namespace canopy::app {
 
-/// Prints the tenants with the most cached tokens, at most `most` of them, then the sum of the rest, and who paid for
-/// whom. `pool_tokens`: tokens of the first group's pool, kUnlimited if it has no limit. Omits a column that is empty
+/// Prints the tenants with the most cached tokens, at most `most` of them, then the sum of the rest, and which paid for
+/// which. `pool_tokens`: tokens of the first group's pool, kUnlimited if it has no limit. Omits a column that is empty
 /// for all tenants.
 void print_tenants(std::vector<TenantUse> tenants, const std::vector<TenantPayment>& payments,
                    std::uint64_t pool_tokens, std::size_t most, const Terminal& terminal);

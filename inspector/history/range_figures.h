@@ -29,7 +29,7 @@ struct RangeFigures {
   std::array<std::uint64_t, kEvictionCauses> evicted{};
   TrafficCounts traffic{};
   std::uint64_t held = 0;                         ///< tokens in the tree at the end of the range
-  std::vector<PaidTokens> paid;                   ///< what tenants paid for one another, most tokens first
+  std::vector<PaidTokens> paid;                   ///< tokens that left tenants for other tenants, most first
   std::uint64_t other_paid = 0;                   ///< the same by pairs that were not counted apart
   std::vector<TenantFigures> tenants;             ///< those with a figure that is not 0, by row
   std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
