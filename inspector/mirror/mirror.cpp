@@ -211,6 +211,7 @@ std::size_t Mirror::bytes() const {
   for (const MirrorPool& pool : state_.pools)
     bytes += pool.owner.size() * sizeof(std::int64_t) + pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
+  bytes += state_.tenants.all.size() * sizeof(MirrorTenant) + state_.tenants.payments.size() * kEntry;
   for (const Mirror& below : below_) bytes += below.bytes();
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }
