@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <lab/compare.h>
 #include "lab_commands.h"
@@ -61,27 +62,76 @@ void print_grid(const Comparison& comparison, const char* title, const Terminal&
   fmt::print("\n");
 }
 
-void print_slices(const Comparison& comparison, const std::string& kind, const Terminal& terminal) {
-  std::vector<std::string> heading{"hit rate by " + kind, "requests", "prompt tokens"};
+/// A row below the slices of a capacity: its name, and the cell of a policy's row.
+using RowUnder = std::pair<const char*, std::function<std::string(const Row&)>>;
+
+/// Prints a row for each slice of a kind and a column for each policy, for each capacity. `most`: only so many, those
+/// with the most prompt tokens. `under`: rows below those of a capacity.
+void print_slices(const Comparison& comparison, const std::string& title, const std::string& kind, std::size_t most,
+                  const std::function<std::string(const lab::Slice&)>& cell_of, const std::vector<RowUnder>& under,
+                  const Terminal& terminal) {
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < comparison.slices.size(); ++i)
+    if (comparison.slices[i].kind == kind) chosen.push_back(i);
+  const std::size_t left = chosen.size() - std::min(chosen.size(), most);
+  if (left > 0) {
+    const auto tokens = [&](std::size_t i) { return comparison.slices[i].prompt_tokens; };
+    std::sort(chosen.begin(), chosen.end(),
+              [&](std::size_t a, std::size_t b) { return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b; });
+    chosen.resize(most);
+  }
+  std::vector<std::string> heading{title, "requests", "prompt tokens"};
   for (const std::string& policy : comparison.policies) heading.push_back(policy);
   heading.emplace_back();
   Grid grid(std::move(heading));
   for (const std::uint64_t capacity : comparison.capacities) {
     grid.section(fmt::format("{} tokens", grouped(capacity)));
-    for (std::size_t i = 0; i < comparison.slices.size(); ++i) {
+    for (const std::size_t i : chosen) {
       const lab::Slice& slice = comparison.slices[i];
-      if (slice.kind != kind) continue;
       std::vector<Grid::Cell> cells{{slice.name}, {grouped(slice.requests)}, {grouped(slice.prompt_tokens)}};
       for (const std::string& policy : comparison.policies) {
         const Row* const row = find(comparison, policy, capacity);
-        cells.push_back({row ? percent(row->slices[i].hit_rate()) : "-"});
+        cells.push_back({row ? cell_of(row->slices[i]) : "-"});
+      }
+      cells.push_back({});
+      grid.row(std::move(cells));
+    }
+    for (const auto& [name, cell] : under) {
+      std::vector<Grid::Cell> cells{{name, "2"}, {}, {}};
+      for (const std::string& policy : comparison.policies) {
+        const Row* const row = find(comparison, policy, capacity);
+        cells.push_back({row ? cell(*row) : "-", "2"});
       }
       cells.push_back({});
       grid.row(std::move(cells));
     }
   }
   grid.print(terminal);
+  if (left > 0) fmt::print("{}\n", terminal.dim(fmt::format("  and {} more, with fewer tokens", grouped(left))));
   fmt::print("\n");
+}
+
+/// Prints hit rates and regrets by tenant, the worst tenant and Jain's index.
+void print_tenants(const Comparison& comparison, const Terminal& terminal) {
+  constexpr std::size_t kMost = 16;
+  const auto if_known = [](const Row& row, auto&& words) {
+    return row.fairness ? words(*row.fairness) : std::string("-");
+  };
+  print_slices(
+      comparison, "hit rate by tenant", "namespace", kMost,
+      [](const lab::Slice& slice) { return percent(slice.hit_rate()); },
+      {{"worst tenant", [&](const Row& row) { return if_known(row, [](const auto& fair) { return fair.worst; }); }},
+       {"its hit rate",
+        [&](const Row& row) { return if_known(row, [](const auto& fair) { return percent(fair.worst_hit_rate); }); }},
+       {"Jain's index",
+        [&](const Row& row) {
+          return if_known(row, [](const auto& fair) { return fmt::format("{:.3f}", fair.jain); });
+        }}},
+      terminal);
+  if (comparison.infinite_tokens > 0)
+    print_slices(
+        comparison, "regretted tokens by tenant", "namespace", kMost,
+        [](const lab::Slice& slice) { return grouped(slice.regret_tokens()); }, {}, terminal);
 }
 
 /// Prints the conclusions from the figures, a sentence for each capacity.
@@ -126,7 +176,13 @@ void print(const Comparison& comparison, const std::vector<std::string>& by, con
   for (const std::string& kind : by) {
     if (kind == "flops")
       print_grid(comparison, "hit rate by FLOPs", terminal, [](const Row& row) { return percent(row.flop_hit_rate); });
-    else print_slices(comparison, kind == "new-tokens" ? "new tokens" : kind, terminal);
+    else if (kind == "tenant") print_tenants(comparison, terminal);
+    else {
+      const std::string name = kind == "new-tokens" ? "new tokens" : kind;
+      print_slices(
+          comparison, "hit rate by " + name, name, comparison.slices.size(),
+          [](const lab::Slice& slice) { return percent(slice.hit_rate()); }, {}, terminal);
+    }
   }
   Table table;
   table.row("prompts", plural(comparison.prompt_tokens, "token"));

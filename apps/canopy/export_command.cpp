@@ -155,7 +155,8 @@ void add_export(CLI::App& program, int& status) {
                                "NAME=VALUE: adds a label to every figure, such as model_name=llama; may be repeated"));
   command
       ->add_option("--tenants", arguments->tenants,
-                   "number of namespaces with their own figures, the first ones; all others share (other)")
+                   "number of namespaces, the first ones, and of tenants with shares, the largest ones, with their own "
+                   "figures; all others share (other)")
       ->capture_default_str()
       ->check(whole(0, 10000));
   command->add_flag("--once", arguments->once, "print the result of one scrape and exit")

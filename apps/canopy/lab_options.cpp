@@ -76,12 +76,14 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
                  "compare blocks of the trace, including partial ones, instead of pages: faster, but coarser")
       ->needs(trace)
       ->excludes(page);
-  others.push_back(compare
-                       ->add_option("--by", arguments->by,
-                                    "also print the hit rates by namespace, turn, new-tokens, answer or priority, or "
-                                    "weighted by flops")
-                       ->delimiter(',')
-                       ->check(CLI::IsMember({"namespace", "turn", "new-tokens", "answer", "priority", "flops"})));
+  others.push_back(
+      compare
+          ->add_option("--by", arguments->by,
+                       "also print the hit rates by namespace, turn, new-tokens, answer or priority, or "
+                       "weighted by flops; tenant: by namespace, with regret, the worst one and Jain's "
+                       "index")
+          ->delimiter(',')
+          ->check(CLI::IsMember({"namespace", "tenant", "turn", "new-tokens", "answer", "priority", "flops"})));
   others.push_back(compare
                        ->add_option("--flop-depth", arguments->flop_depth,
                                     "for hit rates weighted by FLOPs: a token at depth d costs 1 + d / this value")

@@ -9,10 +9,13 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "plugin_trouble.h"
+#include "tenant_tables.h"
 #include "terminal.h"
 
 namespace canopy::app {
 namespace {
+
+constexpr std::size_t kMostTenants = 16;  ///< lines of tenants in the report
 
 /// Adds the hits of each tier, and what moved between the tiers.
 void add_tier_rows(Table& table, const replay::Report& report) {
@@ -98,6 +101,10 @@ void print_report(const replay::Report& report, const std::string& title) {
              terminal.dim(fmt::format("on {}, page {}{}", report.source, report.page_size, title)));
   table.print(terminal);
   fmt::print("\n");
+  if (!report.tenants.empty()) {
+    print_tenants(report.tenants, report.payments, report.capacity_tokens, kMostTenants, terminal);
+    fmt::print("\n");
+  }
   if (report.incomplete)
     fmt::print("{} the run was stopped: these are the figures so far\n", terminal.yellow("incomplete:"));
   if (report.inserts_cut_short > 0)

@@ -18,6 +18,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "tenant_tables.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -132,6 +133,33 @@ void add_tiers(const Mirror& mirror, Table& table) {
   add("storage");
 }
 
+/// Prints the tenants with the most cached tokens, if tenants have shares. Requests are counted since it attached.
+void print_tenants(const Mirror& mirror, const Terminal& terminal) {
+  const inspector::MirrorTenants& tenants = mirror.tenants();
+  if (tenants.all.empty()) return;
+  const std::vector<std::uint64_t> cached = mirror.tenant_tokens();
+  std::vector<TenantUse> all;
+  for (std::size_t i = 0; i < tenants.all.size(); ++i) {
+    const inspector::MirrorTenant& tenant = tenants.all[i];
+    TenantUse use;
+    use.name = tenant.name;
+    use.share = {.floor = tenant.floor, .weight = tenant.weight, .ceiling = tenant.ceiling};
+    use.requests = tenant.requests, use.prompt_tokens = tenant.prompt_tokens, use.hit_tokens = tenant.hit_tokens;
+    use.cached = cached[i], use.evicted = tenant.evicted, use.paid = tenant.paid, use.taken = tenant.taken;
+    use.below_floor = tenant.below_floor;
+    all.push_back(std::move(use));
+  }
+  std::vector<TenantPayment> payments;
+  for (const auto& [pair, tokens] : tenants.payments)
+    payments.push_back({tenants.all[pair.first].name, tenants.all[pair.second].name, tokens});
+  if (tenants.other_payments > 0) payments.push_back({"*", "*", tenants.other_payments});
+  const MirrorPool& pool = mirror.pool(0);
+  const std::uint64_t limit =
+      pool.limit == 0 || pool.limit == kUnlimited ? kUnlimited : pool.limit * mirror.page_size();
+  fmt::print("\n{}\n", terminal.bold("Tenants"));
+  print_tenants(std::move(all), payments, limit, 8, terminal);
+}
+
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
@@ -178,6 +206,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   add_tiers(mirror, table);
   table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal, terminal.moves ? width : 0);
+  print_tenants(mirror, terminal);
   if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));

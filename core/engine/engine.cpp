@@ -70,7 +70,10 @@ NamespaceId Engine::intern(const Space& space) {
     const std::size_t had = spaces();
     id = impl_->state.spaces.intern(space);
     impl_->tiers.intern(space);
-    if (spaces() > had && impl_->publisher) impl_->publisher->space(id);
+    if (spaces() == had) return;
+    // Numbers of tenants decide between equals, so they must not depend on whether there is a feed.
+    if (impl_->state.tenants) impl_->state.tenants->of(id);
+    if (impl_->publisher) impl_->publisher->space(id);
   });
   return id;
 }
@@ -141,8 +144,9 @@ Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantSh
       return static_cast<void>(why = fmt::format("{} is no tenant's name", in_quotes(tenant)));
     why = state.tenants->set_share(tenant, share);
     if (why.empty()) why = impl_->tiers.set_share(tenant, share);
-    if (!why.empty()) why = fmt::format("tenant {}: {}", in_quotes(tenant), why);
-    else impl_->pages.end_operation(Operation::control);
+    if (!why.empty()) return static_cast<void>(why = fmt::format("tenant {}: {}", in_quotes(tenant), why));
+    if (impl_->publisher) impl_->publisher->share(*state.tenants->find(tenant));
+    impl_->pages.end_operation(Operation::control);
   });
   if (!why.empty()) return Error{std::move(why)};
   return std::monostate{};

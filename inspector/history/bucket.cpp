@@ -9,6 +9,15 @@ Counts& Bucket::of(std::uint32_t row) {
   return known != tenants.end() ? known->counts : tenants.emplace_back(TenantCounts{row, {}}).counts;
 }
 
+void Bucket::pay(const PaidTokens& more) {
+  const auto known = std::find_if(paid.begin(), paid.end(), [&](const PaidTokens& each) {
+    return each.from == more.from && each.taker == more.taker;
+  });
+  if (known != paid.end()) known->tokens += more.tokens;
+  else if (paid.size() < kMostPaid) paid.push_back(more);
+  else other_paid += more.tokens;
+}
+
 void Bucket::add(const Bucket& next) {
   commits.last = next.commits.last, last_us = next.last_us;
   counts += next.counts;
@@ -17,6 +26,8 @@ void Bucket::add(const Bucket& next) {
   for (std::size_t i = 0; i < traffic.size(); ++i) traffic[i] += next.traffic[i];
   running = next.running;
   for (const TenantCounts& each : next.tenants) of(each.row) += each.counts;
+  for (const PaidTokens& each : next.paid) pay(each);
+  other_paid += next.other_paid;
   pools = next.pools;
   held = next.held;
   hits.add(next.hits), waste.add(next.waste), regret.add(next.regret);

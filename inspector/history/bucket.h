@@ -26,6 +26,12 @@ struct TenantCounts {
   Counts counts;
 };
 
+/// Tokens that left one tenant for another; numbers of Mirror::tenants().
+struct PaidTokens {
+  std::uint32_t from = 0, taker = 0;
+  std::uint64_t tokens = 0;
+};
+
 /// Counts of some consecutive commits, and the state after the last of them.
 struct Bucket {
   CommitRange commits;
@@ -36,6 +42,9 @@ struct Bucket {
   TrafficCounts traffic{};
   std::uint32_t running = 0;          ///< requests, at the end
   std::vector<TenantCounts> tenants;  ///< only those with a count, in no particular order
+  static constexpr std::size_t kMostPaid = 64;
+  std::vector<PaidTokens> paid;  ///< in no particular order, at most kMostPaid pairs
+  std::uint64_t other_paid = 0;  ///< tokens of all other pairs
   struct Pool {
     MirrorPool::Sums pages;
     std::uint64_t limit = 0;  ///< pages; may be kUnlimited
@@ -45,6 +54,7 @@ struct Bucket {
   TopPrefixes hits, waste, regret;
 
   Counts& of(std::uint32_t row);
+  void pay(const PaidTokens& more);
   /// Adds the bucket that follows.
   void add(const Bucket& next);
 };

@@ -81,6 +81,9 @@ class History final : MirrorWatcher {
   void begun(const MirrorRequest& request) override;
   void progressed(const MirrorRequest& request) override;
   void returned(const MirrorNode& node, const Ghost& ghost) override;
+  void paid(std::uint32_t from, std::uint32_t taker, std::uint64_t tokens) override {
+    now().pay({from, taker, tokens});
+  }
   void named(TextKind text, std::size_t number) override;
   void committed(const LogLine& line) override;
 

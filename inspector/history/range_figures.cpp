@@ -1,7 +1,10 @@
 #include "range_figures.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace canopy::inspector {
 namespace {
@@ -65,6 +68,12 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
 
 }  // namespace
 
+void sort_paid(std::vector<PaidTokens>& paid) {
+  std::sort(paid.begin(), paid.end(), [](const PaidTokens& a, const PaidTokens& b) {
+    return std::tie(b.tokens, a.from, a.taker) < std::tie(a.tokens, b.from, b.taker);
+  });
+}
+
 RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant, bool prefixes) {
   RangeFigures sum;
   const auto [first, end] = history.places(range.empty() ? history.all() : range);
@@ -76,6 +85,7 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
   sum.last_us = buckets[end - 1].last_us;
   std::vector<TenantFigures> rows(history.tenants().size());
   PrefixSums hits, waste, regret;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> paid;
   for (std::size_t i = first; i < end; ++i) {
     const Bucket& bucket = buckets[i];
     sum.counts += bucket.counts;
@@ -83,6 +93,8 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     for (std::size_t c = 0; c < kEvictionCauses; ++c) sum.evicted[c] += bucket.evicted[c];
     for (std::size_t t = 0; t < sum.traffic.size(); ++t) sum.traffic[t] += bucket.traffic[t];
     for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
+    for (const PaidTokens& each : bucket.paid) paid[{each.from, each.taker}] += each.tokens;
+    sum.other_paid += bucket.other_paid;
     if (prefixes) hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
   }
   const std::vector<std::uint64_t>& held = history.held(end - 1);
@@ -97,6 +109,8 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     each.row = static_cast<std::uint32_t>(row), each.name = history.tenants()[row].name;
     sum.tenants.push_back(std::move(each));
   }
+  for (const auto& [pair, tokens] : paid) sum.paid.push_back({pair.first, pair.second, tokens});
+  sort_paid(sum.paid);
   sum.hits = hits.most(), sum.waste = waste.most(), sum.regret = regret.most();
   if (tenant) keep_only(history, *tenant, sum);
   return sum;

@@ -83,6 +83,22 @@ void add_engine(const Moment& now, bool no_nodes, Families& to) {
   }
 }
 
+void add_share(const ShareFigures& share, Families& to) {
+  const Labels labels = {{"tenant", share.label}};
+  to.gauge("canopy_tenant_cached_tokens", "Tokens that a tenant with a share of the pool has in the tree.",
+           share.cached, labels);
+  to.gauge("canopy_tenant_floor_tokens", "Tokens that are not evicted for other tenants.", share.floor, labels);
+  to.gauge("canopy_tenant_ceiling_tokens", "Most tokens that a tenant may have. Absent: no ceiling.", share.ceiling,
+           labels);
+  to.gauge("canopy_tenant_weight", "Weight of a tenant above the floors.", share.weight, labels);
+  to.counter("canopy_tenant_evicted_tokens_total", "Tokens that left a tenant's share.", share.evicted, labels);
+  to.counter("canopy_tenant_paid_tokens_total", "Evicted tokens that left for another tenant.", share.paid, labels);
+  to.counter("canopy_tenant_taken_tokens_total", "Tokens that left other tenants for this one.", share.taken, labels);
+  to.counter("canopy_tenant_below_floor_tokens_total",
+             "Tokens that left for another tenant although a floor protected them: locks had left nothing else.",
+             share.below_floor, labels);
+}
+
 void add_leaving(const std::string& group, const LeavingCounts& counts, bool from_events, Families& to) {
   const Labels labels = {{"group", group}};
   to.counter("canopy_evicted_tokens_total", "Tokens that were evicted for room.", counts.evicted_tokens, labels);
@@ -141,6 +157,7 @@ void add_canopy(const Figures& figures, Families& to) {
     to.counter("canopy_prompt_tokens_total", "Tokens of the prompts of requests.", tenant.prompt_tokens, labels);
     to.counter("canopy_hit_tokens_total", "Tokens of prompts that were found in the tree.", tenant.hit_tokens, labels);
   }
+  for (const ShareFigures& share : figures.shares) add_share(share, to);
   const Counts& counts = *figures.counts;
   to.counter("canopy_operations_total", "Operations of the engine that the exporter has read.", counts.operations);
   if (!figures.no_nodes) {

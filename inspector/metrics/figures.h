@@ -43,6 +43,15 @@ struct TenantFigures {
   std::optional<std::uint64_t> resident_tokens;                   ///< absent if unknown now
 };
 
+/// A tenant with a share of the pools, or all tenants without a row of their own. Tokens of the first group.
+struct ShareFigures {
+  std::string label;
+  std::uint64_t cached = 0, floor = 0;
+  std::optional<std::uint64_t> ceiling{};                           ///< absent if it has none, or for all others
+  std::optional<double> weight{};                                   ///< absent for all others
+  std::uint64_t evicted = 0, paid = 0, taken = 0, below_floor = 0;  ///< since the engine began
+};
+
 struct PoolFigures {
   std::string group, policy;
   Units reach = kWholePath;
@@ -82,6 +91,7 @@ struct Figures {
   /// Totals since the exporter began, over all lives of the feed; present gauges, if known.
   CounterValues tiers;
   std::vector<TenantFigures> tenants;
+  std::vector<ShareFigures> shares;  ///< empty if no tenant has a share, or it is not known now
 };
 
 inline constexpr std::size_t kHitRateRequests = 128;

@@ -49,7 +49,7 @@ double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast
 
 }  // namespace
 
-Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants) {
+Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants), shares_(tenants) {
   // A reason that did not occur is known to be 0.
   for (auto miss = Miss::unknown; miss <= Miss::no_nodes; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
     counts_.missed_tokens[label_of(miss)] = 0;
@@ -80,6 +80,7 @@ void Tally::take(std::span<const Event> events) {
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
   ever_in_step_ = true;
+  shares_.choose(*mirror_);
   from_events_ = mirror_->is_from_events();
   no_nodes_ = !mirror_->no_nodes().empty();
   for (std::size_t g = 0; g < mirror_->groups(); ++g) counts_.leaving[mirror_->pool(g).name];
@@ -227,6 +228,7 @@ Figures Tally::figures() const {
   figures.tiers = tiers();
   if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
   figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
+  if (in_step()) figures.shares = shares_.figures(*mirror_);
   return figures;
 }
 

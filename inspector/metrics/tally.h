@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "figures.h"
+#include "shares.h"
 #include "tenants.h"
 
 namespace canopy::metrics {
@@ -29,7 +30,7 @@ class Tally final : inspector::MirrorWatcher {
   /// Records the end of the feed.
   void detach();
   bool in_step() const { return mirror_ && mirror_->in_step(); }
-  /// Returns all figures. O(tenants + groups).
+  /// Returns all figures. O(tenants + groups); if tenants have shares, O(namespaces).
   Figures figures() const;
 
  private:
@@ -52,6 +53,7 @@ class Tally final : inspector::MirrorWatcher {
   bool ever_in_step_ = false, from_events_ = false, no_nodes_ = false;
   Counts counts_;
   Tenants tenants_;
+  Shares shares_;
   bool has_host_ = false, has_storage_ = false;  ///< true if the feed has had such a tier
   CounterValues tiers_;                          ///< totals until the last loss or end of the feed
   CounterValues tiers_at_step_;                  ///< values that the feed sent when the mirror came into step

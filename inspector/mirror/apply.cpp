@@ -74,6 +74,9 @@ void Apply::keep_text(TextKind kind, std::size_t number) {
     case TextKind::storage:
       state_.storage = text;
       return;
+    case TextKind::tenant:
+      if (MirrorTenant* const tenant = tenant_at(static_cast<std::uint32_t>(number), true)) tenant->name = text;
+      return;
     case TextKind::worker:
       if (number >= kMostWorkers) return;
       if (state_.workers.size() <= number) state_.workers.resize(number + 1);

@@ -50,6 +50,10 @@ class Apply {
   void operator()(const event::CounterValue& counter);
   void operator()(const event::StorageHealth& health);
   void operator()(const event::NodeBrought& brought);
+  // Tenants: apply_tenants.cpp.
+  void operator()(const event::TenantShare& share);
+  void operator()(const event::TenantOfSpace& of);
+  void operator()(const event::TenantEvicted& evicted);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);
@@ -62,6 +66,7 @@ class Apply {
  private:
   std::size_t groups() const { return state_.pools.size(); }
   void keep_text(TextKind kind, std::size_t number);
+  MirrorTenant* tenant_at(std::uint32_t number, bool add);
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
@@ -73,6 +78,7 @@ class Apply {
   void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
   void count_match(std::uint64_t node);
+  void count_tenant(const MirrorRequest& request);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
   void bury(const MirrorNode& node);

@@ -40,6 +40,7 @@ void Apply::operator()(const event::RequestBegun& begun) {
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
   state_.hit_tokens += request.matched;
+  count_tenant(request);
   if (state_.now.keyframe) return;
   if (request.matched > 0) count_match(request.last_node);
   if (watcher_) watcher_->begun(request);

@@ -152,6 +152,7 @@ void Mirror::forget() {
     pool.changes.forget(state_.commits + 1);
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
+  state_.tenants.forget_evictions();
   state_.first_pages.clear();
   state_.counters = {};
   state_.storage.clear();
@@ -212,6 +213,7 @@ std::size_t Mirror::bytes() const {
     bytes += pool.owner.size() * sizeof(std::int64_t) + pool.rank.size() * sizeof(Rank) +
              pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
+  bytes += state_.tenants.all.size() * sizeof(MirrorTenant) + state_.tenants.payments.size() * kEntry;
   for (const Mirror& below : below_) bytes += below.bytes();
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }

@@ -90,6 +90,10 @@ class Mirror {
   const std::vector<Space>& spaces() const { return state_.spaces; }
   /// Returns a name for people. An unreported namespace is named by its number.
   std::string space_name(NamespaceId space) const;
+  /// Tenants with shares of the pools, and which paid for which.
+  const MirrorTenants& tenants() const { return state_.tenants; }
+  /// Returns the tokens in the tree by tenant. O(namespaces). Empty if no tenant has a share.
+  std::vector<std::uint64_t> tenant_tokens() const;
   /// Returns at most `most` slots of nodes that wait to be evicted, in order of eviction. O(nodes).
   std::vector<std::uint32_t> next_to_evict(std::size_t group, std::size_t most) const;
 

@@ -15,6 +15,7 @@
 #include "mirror_past.h"
 #include "mirror_pool.h"
 #include "mirror_request.h"
+#include "mirror_tenants.h"
 
 namespace canopy::inspector {
 
@@ -23,6 +24,7 @@ struct MirrorSpace {
   std::string name;
   std::uint32_t first_child = 0, last_child = 0;  ///< slots of its root nodes
   std::uint64_t tokens = 0, nodes = 0;
+  std::uint32_t tenant = 0;  ///< number of its tenant
 };
 
 /// Effects so far of the commit that is being applied.
@@ -49,6 +51,7 @@ struct MirrorState {
   NodeBlocks nodes;
   std::size_t node_count = 0;
   std::vector<MirrorSpace> spaces;
+  MirrorTenants tenants;
   /// Namespaces with a first page of this digest.
   std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages;
   MirrorRequests requests;

@@ -35,6 +35,9 @@ class MirrorWatcher {
   virtual void progressed([[maybe_unused]] const MirrorRequest& request) {}
   /// Called after added() when the node had been evicted and is inserted again.
   virtual void returned([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] const Ghost& ghost) {}
+  /// Called when tokens left a tenant for another one, after left() for their nodes. Numbers of Mirror::tenants().
+  virtual void paid([[maybe_unused]] std::uint32_t from, [[maybe_unused]] std::uint32_t taker,
+                    [[maybe_unused]] std::uint64_t tokens) {}
   /// Called when a text has arrived as a whole.
   virtual void named([[maybe_unused]] TextKind text, [[maybe_unused]] std::size_t number) {}
   /// Called at the end of each commit, when all of it has been applied.

@@ -61,6 +61,15 @@ void TenantsTab::list(const Scene& scene) {
 }
 
 void TenantsTab::draw(Scene& scene) {
+  if (!scene.mirror.tenants().all.empty()) {
+    if (choice("shares", shares_shown_)) shares_shown_ = true;
+    explain("What each tenant may have of the pool and what it has, and which tenant lost tokens for which.");
+    ImGui::SameLine(0, em() * 0.4F);
+    if (choice("use", !shares_shown_)) shares_shown_ = false;
+    explain("Requests, hits, waste and regret of each namespace.");
+    ImGui::SameLine(0, em() * 0.8F);
+    if (shares_shown_) return shares_.draw(scene);
+  }
   dim(scene.figures.has_range() ? "in the range" : "whole time");
   ImGui::SameLine(0, em() * 0.8F);
   ImGui::SetNextItemWidth(std::max(em() * 3, std::min(em() * 9, ImGui::GetContentRegionAvail().x - em() * 8)));

@@ -31,6 +31,7 @@ bool record(const fs::path& path) {
   registry.scan(own_plugin_folder(), Trust::as_ourselves);
   fs::create_directories(path.parent_path());
   const std::string settings[] = {"store=none", "page_size=64", "groups.full.capacity=6400",
+                                  "tenants={ search: { floor: 640 } }",
                                   "feed={ file: { path: '" + path.string() + "', tokens: true } }"};
   auto engine = demo::make_engine(registry, settings);
   if (!engine) return std::fprintf(stderr, "make_corpus: %s\n", engine.error().text.c_str()), false;

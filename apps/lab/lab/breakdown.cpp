@@ -62,6 +62,21 @@ const Bins& ages() {
   return bins;
 }
 
+std::optional<Fairness> fairness_of(const std::vector<Slice>& slices) {
+  std::size_t tenants = 0;
+  double sum = 0, squares = 0;
+  const Slice* worst = nullptr;
+  for (const Slice& slice : slices) {
+    if (slice.kind != "namespace" || slice.prompt_tokens == 0) continue;
+    const double rate = slice.hit_rate();
+    ++tenants, sum += rate, squares += rate * rate;
+    if (!worst || rate < worst->hit_rate() || (rate == worst->hit_rate() && slice.prompt_tokens > worst->prompt_tokens))
+      worst = &slice;
+  }
+  if (tenants < 2 || squares == 0) return {};
+  return Fairness{sum * sum / (static_cast<double>(tenants) * squares), worst->name, worst->hit_rate()};
+}
+
 }  // namespace
 
 Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_depth)
@@ -133,6 +148,7 @@ void Breakdown::fill(Row& row, std::span<const Units> hits) const {
   }
   row.hit_rate = prompt_tokens_ ? static_cast<double>(row.hit_tokens) / static_cast<double>(prompt_tokens_) : 0;
   row.flop_hit_rate = prompt_flops_ > 0 ? hit_flops / prompt_flops_ : 0;
+  row.fairness = fairness_of(row.slices);
   row.regret = regret_of(hits);
 }
 

@@ -16,9 +16,18 @@ struct Slice {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t seen_tokens = 0;  ///< prompt tokens that were requested before, so that an infinite cache has them
 
+  /// Returns the prompt tokens that were evicted and requested again.
+  std::uint64_t regret_tokens() const { return seen_tokens > hit_tokens ? seen_tokens - hit_tokens : 0; }
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
   }
+};
+
+/// The evenness of a row's hits over the tenants: the namespaces of the trace.
+struct Fairness {
+  double jain = 0;    ///< Jain's index (sum x)^2 / (n sum x^2) of the hit rates x of n tenants: 1/n to 1 (all equal)
+  std::string worst;  ///< tenant with the smallest hit rate; of equals the one with the most prompt tokens
+  double worst_hit_rate = 0;
 };
 
 /// Tokens that were evicted and requested again, in one bin of a histogram.
@@ -60,8 +69,9 @@ struct Row {
   std::optional<std::uint64_t> evicted_tokens{};
   std::optional<double> index_seconds{};  ///< absent: no index ran, the row is computed from the trace only
   std::uint64_t seed = 0, digest = 0;
-  std::uint64_t rejected = 0;  ///< requests that did not fit
-  std::vector<Slice> slices;   ///< grouped by kind, in the order of Comparison::slices
+  std::uint64_t rejected = 0;          ///< requests that did not fit
+  std::vector<Slice> slices;           ///< grouped by kind, in the order of Comparison::slices
+  std::optional<Fairness> fairness{};  ///< absent: fewer than two namespaces, or no hit
   Regret regret;
   Waiting waiting;
 };

@@ -8,6 +8,7 @@ using nlohmann::ordered_json;
 
 CANOPY_TO_JSON(RegretBin, name, tokens)
 CANOPY_TO_JSON(Regret, tokens, by_age, by_depth, by_turn)
+CANOPY_TO_JSON(Fairness, jain, worst, worst_hit_rate)
 CANOPY_TO_JSON(Waiting::Kind, name, nodes, tokens, first)
 CANOPY_TO_JSON(Waiting, rule, kinds)
 
@@ -15,6 +16,7 @@ static void to_json(ordered_json& json, const Slice& slice) {
   CANOPY_PUT(json, slice, name, requests, prompt_tokens, hit_tokens);
   json["hit_rate"] = slice.hit_rate();
   CANOPY_PUT(json, slice, seen_tokens);
+  json["regret_tokens"] = slice.regret_tokens();
 }
 
 static void to_json(ordered_json& json, const Row& row) {
@@ -24,7 +26,7 @@ static void to_json(ordered_json& json, const Row& row) {
   CANOPY_PUT(json, row, flop_hit_rate, rejected);
   ordered_json& slices = json["slices"] = ordered_json::object();  // by kind
   for (const Slice& slice : row.slices) slices[slice.kind].push_back(slice);
-  CANOPY_PUT(json, row, regret, waiting);
+  CANOPY_PUT(json, row, fairness, regret, waiting);
 }
 
 ordered_json json_of(const Comparison& comparison) {

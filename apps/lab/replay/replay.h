@@ -112,6 +112,8 @@ struct Report {
   std::uint64_t engine_digest = 0;  ///< Digest of the engine's configuration. 0: not known.
   scheduling::Rules order = {};
   std::optional<TierReport> host_tier;
+  std::vector<TenantUse> tenants;  ///< at the end; empty if no tenant has a share
+  std::vector<TenantPayment> payments;
   std::optional<PublishedReport> published;
   std::vector<std::string> reports;  ///< Violations in words.
   std::vector<std::string> notes;    ///< Memory that the system refused.

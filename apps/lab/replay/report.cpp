@@ -13,6 +13,24 @@ CANOPY_TO_JSON(GroupReport, name, policy, policy_version, tree_pages, free_pages
                handed_runs)
 CANOPY_TO_JSON(PublishedReport, batches, bytes, stored_blocks, removed_blocks, losses)
 
+/// Returns the tenants with their shares and figures. An absent ceiling is null.
+static ordered_json tenants_of(const Report& report) {
+  ordered_json all = ordered_json::array();
+  for (const TenantUse& tenant : report.tenants) {
+    ordered_json& json = all.emplace_back();
+    CANOPY_PUT(json, tenant, name);
+    CANOPY_PUT(json, tenant.share, floor, weight, ceiling, pins);
+    if (tenant.share.ceiling == kUnlimited) json["ceiling"] = nullptr;
+    CANOPY_PUT(json, tenant, requests, prompt_tokens, hit_tokens);
+    json["hit_rate"] =
+        tenant.prompt_tokens
+            ? ordered_json(static_cast<double>(tenant.hit_tokens) / static_cast<double>(tenant.prompt_tokens))
+            : ordered_json(nullptr);
+    CANOPY_PUT(json, tenant, cached, locked, kept, evicted, paid, taken, below_floor, refused_pins);
+  }
+  return all;
+}
+
 static void to_json(ordered_json& json, Mode mode) { json = mode == Mode::serial ? "serial" : "timed"; }
 
 /// Returns the value of a counter, or one for each group, lane and outcome.
@@ -75,6 +93,12 @@ ordered_json json_of(const Report& report, bool all) {
     json[figure.name] = unit == "digest" ? ordered_json(hex_of(value)) : std::move(value);
   }
   if (report.host_tier) json.update(tier_fields(report));
+  if (!report.tenants.empty()) {
+    json["tenants"] = tenants_of(report);
+    json["payments"] = ordered_json::array();
+    for (const TenantPayment& payment : report.payments)
+      json["payments"].push_back({{"from", payment.from}, {"to", payment.to}, {"tokens", payment.tokens}});
+  }
   if (report.published) json["kv_events"] = *report.published;
   if (report.engine_digest) json["engine_digest"] = hex_of(report.engine_digest);
   if (all || !report.reports.empty()) json["violation_reports"] = report.reports;

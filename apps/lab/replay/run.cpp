@@ -188,6 +188,8 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.index_bytes = use.bytes;
   report.inserts_cut_short = use.inserts_cut_short;
   run.report_tier();
+  report.tenants = engine.tenants();
+  report.payments = engine.payments();
   report.namespaces = engine.spaces();
   report.index_seconds = counters.index_seconds;
   report.ledger_checks = engine.ledger().checks();

@@ -100,6 +100,20 @@ function parts(at) {
                         "";
 }
 
+// Lists for each policy how evenly its hits are spread over the namespaces.
+function fairness(at) {
+  const rows = rowsAt(data.policies, at).filter(row => row.fairness);
+  return rows.length ? table(
+                           "fairness", ["Policy", "Worst tenant", "Its hit rate", "Jain's index"],
+                           rows.map(
+                               ({policy, fairness}) =>
+                                   [html(policy), html(fairness.worst), percent(fairness.worst_hit_rate),
+                                    fairness.jain.toFixed(3)])) +
+          '<p class="small">Jain\'s index of the hit rates of all namespaces: 1 if they are equal, 1/n if only one of ' +
+          "n hits.</p>\n" :
+                       "";
+}
+
 function reproduce() {
   const rows = data.rows.filter(row => row.index_seconds !== null)
                    .map(
@@ -159,6 +173,7 @@ function page() {
       section("evicted", "What was evicted too early", legend + forEachCapacity("regret", evicted)) +
       section("waiting", "What waited when the trace ended", forEachCapacity("waits", waiting)) +
       section("parts", "Hit rate by kind of request", forEachCapacity("parts", parts)) +
+      section("fairness", "Fairness between tenants", forEachCapacity("fairness", fairness)) +
       section("reproduce", "How to reproduce it", reproduce());
 }
 

@@ -51,6 +51,7 @@ GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Ca
     if (!loser) return {};
     evicted = timed(state_, [&] { return state_.index->evict_one(loser->tenant, group, loser->most, cause, visitor); });
     tenants->evicted(*loser, by, evicted[0].size());
+    if (publisher_) publisher_->evicted(loser->tenant, by, evicted[0].size(), loser->floor_gives_way);
   } else {
     evicted = timed(state_, [&] { return state_.index->evict(group, pages, cause, visitor); });
   }
@@ -91,6 +92,7 @@ void PageFlow::keep_ceiling(NamespaceId space) {
       if (evicted[g].empty()) break;
       any = true;
       state_.tenants->evicted({tenant}, tenant, evicted[0].size());
+      if (publisher_) publisher_->evicted(tenant, tenant, evicted[0].size(), false);
       digest_.take(Digest::Step::evict, g, above, evicted[g].size());
       take_from_index(evicted);
     }

@@ -164,6 +164,7 @@ void Publisher::tier_keyframe(const CacheState& tier) {
 void Publisher::keyframe() {
   feed_.push(event::Keyframe{});
   texts();
+  if (state_.tenants) tenants();
   tree(state_, feed_);
   for (const RequestState* request : state_.live) {
     request_begun(*request);
@@ -188,6 +189,7 @@ void Publisher::space(NamespaceId space) {
   if (!on()) return;
   for (FeedWriter* const feed : {&feed_, below_ ? &*below_ : nullptr})
     if (feed) feed->push_text(TextKind::space, static_cast<std::size_t>(space), state_.spaces.name_of(space));
+  if (state_.tenants) tenant_of(space);
 }
 
 void Publisher::policy(std::size_t group) {

@@ -42,6 +42,10 @@ class Publisher {
   void keyframe();
   void space(NamespaceId space);
   void policy(std::size_t group);
+  /// Pushes a tenant's share, and shares of new tenants. REQUIRES: tenants have shares.
+  void share(TenantId tenant);
+  /// Pushes what left a tenant of the first group. `taker`: the tenant that needed it; nothing: none in particular.
+  void evicted(TenantId from, std::optional<TenantId> taker, std::uint64_t pages, bool below_floor);
   void paused();
   void pinned(NodeId node, bool pinned);
   void request_begun(const RequestState& request);
@@ -69,6 +73,10 @@ class Publisher {
   void counters(std::string_view tier);
   void tier_keyframe(const CacheState& tier);
   void tree(const CacheState& state, FeedWriter& feed);
+  void tenants();
+  void new_tenants();
+  void push_share(TenantId tenant);
+  void tenant_of(NamespaceId space);
   void policy(const GroupLabel& label, std::size_t group, FeedWriter& feed);
   void commit(Operation operation);
   void answer(FeedDesk& desk);
@@ -91,7 +99,8 @@ class Publisher {
   struct SentCounters {
     CounterValues values;
     Event health;
-  } sent_counters_;  ///< Values last sent.
+  } sent_counters_;               ///< Values last sent.
+  std::size_t tenants_sent_ = 0;  ///< tenants whose share was sent
   std::uint64_t keyframes_sent_ = 0, commits_ = 0;
   std::uint64_t published_ = 0;                            ///< FeedWriter::at after the last commit
   std::uint32_t readers_sent_ = 0;                         ///< number of readers at the last check

@@ -73,6 +73,12 @@ class Tenants {
   /// Returns true if the policy of a tenant reads prefix prints.
   bool reads_prints() const;
 
+  std::size_t size() const { return all_.size(); }
+  /// Returns the figures of a tenant without what the index counts: cached and locked tokens are 0.
+  const TenantUse& counted(TenantId tenant) const { return at(tenant).figures; }
+  /// Returns the tokens that tenants paid for one another, by payer and taker, without those of other_payments().
+  const std::map<std::pair<TenantId, TenantId>, std::uint64_t>& pairs() const { return payments_; }
+
   void begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
   /// Counts tokens that retention begins or ceases to keep.
   void kept(TenantId tenant, std::int64_t tokens) { at(tenant).figures.kept += static_cast<std::uint64_t>(tokens); }

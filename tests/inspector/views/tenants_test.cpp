@@ -140,3 +140,58 @@ TEST_CASE("buttons write tables and a trace, only where files can be written") {
   CHECK(files["canopy-hits.csv"].starts_with("node,"));
   CHECK(files["canopy-trace.json"].find("\"request 7\"") != std::string::npos);
 }
+
+TEST_CASE("tenants with shares: who is above and who below, and who paid for whom, now and in a range") {
+  Stage shown;
+  FeedScript& script = shown.script;
+  script.name_space(1, "acme/chat");
+  script.name_space(2, "batch");
+  script.name_space(3, "idle");
+  const char* const names[] = {"", "acme", "batch", "idle"};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    script.say(TextKind::tenant, i, names[i]);
+    script.push(
+        event::TenantShare{.tenant = i, .floor = i == 1 ? 32'000U : 0U, .ceiling = i == 2 ? 64'000 : kUnlimited});
+    if (i > 0) script.push(event::TenantOfSpace{.tenant = i, .space = NamespaceId{i}});
+  }
+  script.pool(100'000, 10'000);  // 160,000 tokens
+  script.add(0, 1'000, 1);
+  script.add(0, 6'000, 2);
+  script.push(event::TenantEvicted{.from = 1, .taker = 2, .tokens = 4'000});
+  shown.open();
+  script.push(event::TenantEvicted{.from = 1, .taker = 2, .tokens = 1'600});
+  script.push(event::TenantEvicted{.from = 2, .taker = 1, .tokens = 320});
+  script.push(event::TenantEvicted{.from = 2, .taker = 2, .tokens = 640});
+  script.begin_request(1, 100, 0, 0, 1);
+  shown.turn(Operation::evict);
+  shown.screen.key(*shown.app, '8');
+  shown.draw();
+  TenantsTab& tab = shown.app->panel<TenantsTab>();
+  REQUIRE(tab.shares().rows().size() == 3);  // no request is without a tenant
+  const TenantShares::Row &batch = tab.shares().rows()[0], &acme = tab.shares().rows()[1];
+  CHECK(batch.name == "batch");
+  CHECK(batch.cached == 96'000);
+  CHECK(batch.share == doctest::Approx(64'000));  // its ceiling
+  CHECK(batch.above() == doctest::Approx(32'000));
+  CHECK(batch.paid == 320);
+  CHECK(batch.taken == 5'600);
+  CHECK(acme.share == doctest::Approx(32'000 + 64'000));
+  CHECK(acme.above() == doctest::Approx(16'000 - 96'000));
+  CHECK(acme.paid == 5'600);
+  REQUIRE(tab.shares().paid().size() == 2);
+  CHECK(tab.shares().paid()[0].from == 1);
+  CHECK(tab.shares().paid()[0].tokens == 5'600);
+  CHECK(Ink().has("1 of 3 tenants above their share"));
+  CHECK(Ink().has("who paid for whom"));
+  CHECK(Ink().has("since the engine began"));
+  shown.app->time().range = shown.app->time().history.all();  // what came after the keyframe
+  shown.draw();
+  CHECK(Ink().has("in the range"));
+  REQUIRE(tab.shares().paid().size() == 2);
+  CHECK(tab.shares().paid()[0].tokens == 1'600);
+  CHECK(tab.shares().rows()[1].paid == 1'600);
+  tab.show_shares(false);
+  shown.draw();
+  CHECK_FALSE(Ink().has("who paid for whom"));
+  CHECK(tab.rows().size() == 2);
+}

@@ -103,6 +103,61 @@ struct CallersPool {
   bool valid() const { return pages <= kMostPages && free <= pages; }
 };
 
+// ---- Tenants; sent only if tenants have shares ----
+
+/// Largest valid number of tenants and of namespaces: an event with more is damaged.
+inline constexpr std::uint32_t kMostTenants = std::uint32_t{1} << 22;
+/// TenantEvicted::taker for an eviction that was for no tenant in particular.
+inline constexpr std::uint32_t kNoTenant = ~std::uint32_t{0};
+/// TenantEvicted::from or taker, only in a keyframe: one of the other tenants, but it is not known which.
+inline constexpr std::uint32_t kSomeTenant = kNoTenant - 1;
+
+/// Share of a tenant, in tokens of the first group (canopy::TenantShare). Tenants are numbered without gaps and are
+/// first sent in the order of their numbers, each with its name (TextKind::tenant). Number 0 is the unnamed one.
+struct TenantShare {
+  static constexpr std::uint8_t kKind = 46;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t tenant = 0;
+  std::uint64_t floor = 0, ceiling = kUnlimited;
+  std::uint64_t weight = 1'000'000;  ///< Millionths.
+
+  bool valid() const {
+    return tenant < kMostTenants && ceiling > 0 && floor <= ceiling && weight > 0 && weight <= 1'000'000'000'000;
+  }
+};
+
+/// Tenant of a namespace. A namespace without this event belongs to tenant 0.
+struct TenantOfSpace {
+  static constexpr std::uint8_t kKind = 47;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t tenant = 0;
+  NamespaceId space{};
+  Unused<20> unused_too{};
+
+  bool valid() const { return tenant < kMostTenants && static_cast<std::uint32_t>(space) < kMostTenants; }
+};
+
+/// Tokens of the first group that left a tenant. Sent behind the events of the nodes that they left, in the same
+/// commit. In a keyframe: the sum so far.
+struct TenantEvicted {
+  static constexpr std::uint8_t kKind = 48;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t from = 0;   ///< Tenant that lost them.
+  std::uint32_t taker = 0;  ///< Tenant that needed them; equal to `from` for its own need or its ceiling.
+  Unused<4> unused_too{};
+  std::uint64_t tokens = 0;
+  /// Part of what `from` lost to others that its floor protected: locks had left nothing else.
+  std::uint64_t below_floor = 0;
+
+  bool valid() const {
+    return (from < kMostTenants || from == kSomeTenant) && (taker < kMostTenants || taker >= kSomeTenant) &&
+           tokens >> 48 == 0 && below_floor >> 48 == 0 && !(from == kSomeTenant && taker >= kSomeTenant);
+  }
+};
+
 // ---- The tiers below the pools; sent only if one is configured ----
 
 /// New value of a counter. Sent with some commits. A keyframe omits counters that are 0.

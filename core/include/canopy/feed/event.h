@@ -93,6 +93,7 @@ enum class TextKind : std::uint8_t {
   worker,    ///< a server whose events are in the feed; fields separated by tabs (WorkerField)
   no_nodes,  ///< reason why the index sends no nodes; empty: it sends all. If set, Totals follow each operation
   storage,   ///< name of the storage below the host tier; sent only if there is one
+  tenant,    ///< name of a tenant with a share; "*": all others together; empty: requests without a tenant
 };
 
 /// Fields of a TextKind::worker, in this order. Figures are in tokens.
