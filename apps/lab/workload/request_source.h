@@ -18,7 +18,7 @@ struct ClientRequest {
   std::uint32_t output_tokens = 0;  ///< number of tokens of the model's answer
   std::vector<Token> prompt;
   std::uint64_t hints = 0;           ///< for policies (canopy::hint)
-  std::vector<Retention> retention;  ///< prefixes that it wishes to keep
+  std::vector<Retention> retention = {};  ///< prefixes that it wishes to keep
 };
 
 /// Requests in order of arrival, one at a time: a trace file or a generator. Only the current request is in memory, so
