@@ -124,7 +124,7 @@ class HelpOptions final : public Options {
   void on_entries(const char* name, Entries& value, const char* help) override {
     const std::string text = dump_options([&](Options& o) { o.entries(name, value, help); }, components_);
     const std::size_t begin = text.find(": ") + 2;  // { name: ... }
-    const std::string now = value.size() == 0 ? "none" : text.substr(begin, text.size() - begin - 2);
+    const std::string now = value.size() == 0 ? "{}" : text.substr(begin, text.size() - begin - 2);
     add(name, "a map with names of your choice", now, help);
     // Only an existing entry can be described.
     if (value.size() == 0 && value.add("name") != nullptr) return;

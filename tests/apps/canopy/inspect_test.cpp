@@ -70,7 +70,7 @@ TEST_CASE("inspect writes a page without script and a trace that is JSON") {
   std::string replay;
   const std::string file = record(workshop, replay);
   const std::string page = (workshop.path / "page.html").string(), trace = (workshop.path / "trace.json").string();
-  const Ended made = canopy(workshop, "inspect " + file + " --range 20%..60% --report " + page + " --trace " + trace);
+  const Ended made = canopy(workshop, "inspect " + file + " --range 100..600 --report " + page + " --trace " + trace);
   REQUIRE_MESSAGE(made.status == 0, made.err);
   CHECK(made.out.empty());
   const std::string html = slurp(page);

@@ -149,7 +149,9 @@ TEST_CASE("engine config: every key is described") {
   CHECK(names ==
         "page_size! key index groups! groups.<name>.reach groups.<name>.every groups.<name>.capacity! "
         "groups.<name>.start groups.<name>.max_per_path groups.<name>.allocator! groups.<name>.eviction! "
-        "groups.<name>.store store model model.name! model.revision! model.dtype! model.extra model.rank model.ranks "
+        "groups.<name>.store tenants tenants.<name>.floor tenants.<name>.weight tenants.<name>.ceiling "
+        "tenants.<name>.puts tenants.<name>.pins tenants.<name>.eviction tenants.<name>.together store model "
+        "model.name! model.revision! model.dtype! model.extra model.rank model.ranks "
         "model.replicated tiers tiers.host.capacity! tiers.host.eviction tiers.host.write tiers.host.bandwidth "
         "tiers.host.latency tiers.storage.in! tiers.storage.write tiers.storage.least tiers.storage.bandwidth "
         "tiers.storage.within tiers.recompute.per_token tiers.recompute.per_token_depth tiers.prefetch.policy "

@@ -129,6 +129,7 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
   Random random(seed);
   const ComponentConfig rows{"host", "{ layers: 2, streams: { k: 8, v: 4 } }", {}};
   if (engine.store.name != "none") engine.store = rows;
+  const std::uint64_t had = engine.groups[0].capacity;
   for (GroupConfig& group : engine.groups) {
     // A group that keeps one page in several needs room for a few of these stretches.
     const std::uint64_t least = group.reach == kWholePath ? 0 : group.reach / engine.page_size,
@@ -136,6 +137,16 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
     group.capacity = random.one_in(12) ? kUnlimited : pages * engine.page_size;
     group.start = random.one_in(2) ? random.below(static_cast<std::uint32_t>(pages)) * engine.page_size : kUnlimited;
     if (!group.store.name.empty() && group.store.name != "none") group.store = rows;
+  }
+  for (TenantConfig& tenant : engine.tenants) {  // the same part of the pool
+    const auto scale = [&](std::uint64_t& tokens, std::uint64_t least) {
+      const double part = static_cast<double>(tokens) / static_cast<double>(had);
+      if (tokens != kUnlimited && engine.groups[0].capacity != kUnlimited)
+        tokens = std::max(least, static_cast<std::uint64_t>(part * static_cast<double>(engine.groups[0].capacity)));
+    };
+    scale(tenant.share.floor, 0);
+    scale(tenant.share.pins, 0);
+    scale(tenant.share.ceiling, std::max<std::uint64_t>({tenant.share.floor, tenant.share.pins, 1}));
   }
   engine.segment_pages = random.one_in(3) ? 64 : 3 + random.below(12);
   if (HostTierConfig& tier = engine.host_tier; tier.capacity > 0) {
