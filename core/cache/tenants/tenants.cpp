@@ -15,6 +15,13 @@ namespace canopy {
 std::string flaw_of(const TenantShare& share) {
   if (!(share.weight >= 0.001 && share.weight <= 1e6))
     return fmt::format("weight = {}: expected 0.001 to 1,000,000", share.weight);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // sums of these do not wrap
+  if (std::max(share.floor, share.pins) > kMost)
+    return fmt::format("floor = {}, pins = {}: expected at most {} tokens", share.floor, share.pins, kMost);
+  for (const std::uint64_t most : {share.ceiling, share.puts})
+    if (most > kMost && most != kUnlimited)
+      return fmt::format("ceiling = {}, puts = {}: expected at most {} tokens, or no limit", share.ceiling, share.puts,
+                         kMost);
   if (share.ceiling < std::max<std::uint64_t>(share.floor, 1))
     return fmt::format("ceiling = {} is below its floor, {}", share.ceiling, share.floor);
   if (share.pins > share.ceiling)
@@ -100,11 +107,12 @@ std::string Tenants::set_share(std::string_view name, const TenantShare& share) 
   const auto known = ids_.find(std::string(name));
   const std::uint64_t had = known == ids_.end() ? 0 : at(known->second).figures.share.floor;
   const std::uint64_t floors = floors_ - had + share.floor;
-  const std::uint64_t limit = state_.pools[0].limit();
-  if (const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
-      limit != kUnlimited && floors > has)
-    return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the pool has {}", share.floor,
-                       grouped(floors), grouped(has));
+  if (const std::uint64_t limit = state_.pools[0].limit(); limit != kUnlimited) {
+    const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
+    if (floors > has)
+      return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the pool has {}", share.floor,
+                         grouped(floors), grouped(has));
+  }
   if (known == ids_.end()) {
     const TenantId tenant = add(name, share);
     if (!open(static_cast<std::size_t>(tenant), {})) return "the system has no memory for another tenant";

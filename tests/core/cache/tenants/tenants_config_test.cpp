@@ -34,6 +34,7 @@ TEST_CASE("tenants: what is promised must fit, and an error tells what does not"
   tells("{ a: { floor: 8, ceiling: 4 } }", "tenants.'a': ceiling = 4 is below its floor, 8");
   tells("{ a: { pins: 8, ceiling: 4 } }", "what retention keeps must fit below its ceiling, 4");
   tells("{ a: { weight: 0 } }", "weight");
+  tells("{ a: { ceiling: 9000000000000000000 } }", "expected at most 72057594037927936 tokens");
   tells("{ a: { flor: 8 } }", "floor");
   tells("{ a: { together: true } }", "together is for \"*\"");
   tells("{ \"*\": { floor: 8 } }", "no floor can be given to each of the other tenants");
