@@ -14,7 +14,8 @@ using namespace canopy::test;
 namespace {
 
 void serve(Engine& engine, const std::string& tenant, Token first, std::uint32_t count) {
-  RequestSpec spec = arrival(tokens(first, count));
+  const auto prompt = tokens(first, count);
+  RequestSpec spec = arrival(prompt);
   spec.space = engine.intern({.tenant = tenant});
   Request request = engine.begin(spec);
   if (request.reserve(count)) request.finish(count);

@@ -38,7 +38,8 @@ struct Reading {
 };
 
 void serve(Engine& engine, const std::string& tenant, const std::string& adapter, Token first, std::uint32_t count) {
-  RequestSpec spec = arrival(tokens(first, count));
+  const auto prompt = tokens(first, count);
+  RequestSpec spec = arrival(prompt);
   spec.space = engine.intern({.tenant = tenant, .adapter = adapter});
   Request request = engine.begin(spec);
   if (request.reserve(count)) request.finish(count);
@@ -125,7 +126,8 @@ TEST_CASE("tenants in the feed: a floor that locks break is told") {
   const auto engine = engine_of(std::string(kGroups) + "tenants: { t0: { floor: 200 }, t1: { weight: 1 } }\n");
   Reading reading(*engine);
   for (Token first = 100; first < 600; first += 100) serve(*engine, "t0", "", first, 41);
-  RequestSpec spec = arrival(tokens(9000, 300));
+  const auto prompt = tokens(9000, 300);
+  RequestSpec spec = arrival(prompt);
   spec.space = engine->intern({.tenant = "t1"});
   Request request = engine->begin(spec);
   REQUIRE(request.reserve(300));
