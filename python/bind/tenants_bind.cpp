@@ -34,6 +34,7 @@ nb::list tenants_of(PyEngine& engine) {
     row["floor"] = use.share.floor;
     row["weight"] = use.share.weight;
     row["ceiling"] = use.share.ceiling == kUnlimited ? nb::none() : nb::object(nb::int_(use.share.ceiling));
+    row["puts"] = use.share.puts == kUnlimited ? nb::none() : nb::object(nb::int_(use.share.puts));
     row["pins"] = use.share.pins;
     row["requests"] = use.requests;
     row["prompt_tokens"] = use.prompt_tokens;
@@ -46,6 +47,7 @@ nb::list tenants_of(PyEngine& engine) {
     row["taken"] = use.taken;
     row["below_floor"] = use.below_floor;
     row["refused_pins"] = use.refused_pins;
+    row["refused_puts"] = use.refused_puts;
     rows.append(row);
   }
   return rows;
@@ -93,26 +95,33 @@ void bind_tenants(nb::class_<PyEngine>& engine) {
       .def(
           "set_share",
           [](PyEngine& of, const std::string& tenant, std::uint64_t floor, double weight,
-             std::optional<std::uint64_t> ceiling, std::uint64_t pins) {
-            take(of->set_share(tenant, {floor, weight, ceiling.value_or(kUnlimited), pins}));
+             std::optional<std::uint64_t> ceiling, std::optional<std::uint64_t> puts, std::uint64_t pins) {
+            take(of->set_share(tenant, {.floor = floor,
+                                        .weight = weight,
+                                        .ceiling = ceiling.value_or(kUnlimited),
+                                        .puts = puts.value_or(kUnlimited),
+                                        .pins = pins}));
             of.check();
           },
-          "tenant"_a, nb::kw_only(), "floor"_a = 0, "weight"_a = 1.0, "ceiling"_a = nb::none(), "pins"_a = 0,
+          "tenant"_a, nb::kw_only(), "floor"_a = 0, "weight"_a = 1.0, "ceiling"_a = nb::none(), "puts"_a = nb::none(),
+          "pins"_a = 0,
           "Gives a tenant another share in the pools and in the host tier, or one of its own. In tokens of the first "
           "group; in other groups in proportion to their capacity.\n"
           "floor: cached tokens that are not evicted for other tenants.\n"
           "weight: above the floors, the tenant with the most tokens per weight loses first.\n"
           "ceiling: most cached tokens; None: no limit.\n"
+          "puts: most tokens per minute that are put into the storage; None: no limit.\n"
           "pins: most tokens that retention keeps.\n"
           "What is above a new ceiling leaves at the next operation of the tenant. Raises ValueError if the floors "
           "then "
           "exceed the pool, or if the engine was configured without `tenants`.")
-      .def("tenants", &tenants_of,
-           "Returns what became of each tenant's share, in tokens of the first group: a list of dictionaries with its "
-           "name (\"*\": the others together; \"\": requests without a tenant), its share (floor, weight, ceiling, "
-           "pins), requests, prompt_tokens and hit_tokens, what it has now (cached; locked, a part of it; kept by "
-           "retention, a part of that), evicted, what it paid to other tenants and has taken from them, what it paid "
-           "below_floor because locks had left nothing else, and refused_pins. Empty without `tenants`.")
+      .def(
+          "tenants", &tenants_of,
+          "Returns what became of each tenant's share, in tokens of the first group: a list of dictionaries with its "
+          "name (\"*\": the others together; \"\": requests without a tenant), its share (floor, weight, ceiling, "
+          "puts, pins), requests, prompt_tokens and hit_tokens, what it has now (cached; locked, a part of it; kept by "
+          "retention, a part of that), evicted, what it paid to other tenants and has taken from them, what it paid "
+          "below_floor because locks had left nothing else, refused_pins and refused_puts. Empty without `tenants`.")
       .def("payments", &payments_of,
            "Returns the tokens that left one tenant for another: a list of dictionaries with from, to and tokens.");
 }

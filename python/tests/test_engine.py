@@ -307,10 +307,10 @@ def test_a_floor_holds_and_others_pay():
 def test_shares_change_while_the_engine_runs():
     engine = canopy.Engine(SHARES)
     serve(engine, "c", 1, 33)
-    engine.set_share("c", floor=8, weight=2, ceiling=16, pins=4)
+    engine.set_share("c", floor=8, weight=2, ceiling=16, puts=5, pins=4)
     serve(engine, "c", 1, 9)
     c = tenant(engine, "c")
-    assert (c["floor"], c["weight"], c["ceiling"], c["pins"], c["cached"]) == (8, 2.0, 16, 4, 16)
+    assert (c["floor"], c["weight"], c["ceiling"], c["puts"], c["pins"], c["cached"]) == (8, 2.0, 16, 5, 4, 16)
     with pytest.raises(ValueError, match="floors of all tenants would be"):
         engine.set_share("c", floor=60)
     with pytest.raises(ValueError, match="no tenant's name"):
