@@ -72,8 +72,8 @@ void bind_retention(nb::module_& module) {
   nb::class_<Retention>(
       module, "Retention",
       "A wish to keep the first `tokens` tokens of a prompt in the cache for `seconds` from the end of its request on, "
-      "in the time of Engine.turn. math.inf: until Engine.flush. If the budget of the tenant is short, a higher "
-      "`priority` is promised first.")
+      "in the time of Engine.turn. math.inf: until Engine.flush. Policies see the highest "
+      "`priority` as that of the request.")
       .def(
           "__init__",
           [](Retention* place, std::uint32_t tokens, double seconds, std::int32_t priority) {

@@ -91,7 +91,7 @@ struct RetentionOptions {
   void visit(Options& o) {
     o.number("tokens", tokens, 1, kMaxPromptTokens, "first tokens of the prompt to keep");
     o.number("seconds", seconds, 1, 1'000'000'000, "time from the end of the request for which to keep them");
-    o.number("priority", priority, 0, 1'000'000, "if the budget is short, higher ones are promised first");
+    o.number("priority", priority, 0, 1'000'000, "policies see the highest one as the priority of the request");
   }
 };
 

@@ -10,11 +10,7 @@ namespace canopy {
 
 void Retentions::begin(RequestState& request, std::span<const Retention> wanted) {
   if (wanted.empty()) return;
-  // Those of the highest priority first, and of equals the shortest.
-  wanted_.assign(wanted.begin(), wanted.end());
-  std::sort(wanted_.begin(), wanted_.end(), [](const Retention& a, const Retention& b) {
-    return a.priority != b.priority ? a.priority > b.priority : a.tokens < b.tokens;
-  });
+  for (const Retention& retention : wanted) request.priority = std::max(request.priority, retention.priority);
   Tenants* const tenants = state_.tenants.get();
   if (!tenants) return;
   const TenantId tenant = tenants->of(request.space);
@@ -24,7 +20,7 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
   const Units kept = lock.length - state_.index->unkept(lock.node);
   const std::uint64_t budget = tenants->share(tenant).pins, charged = tenants->kept_tokens(tenant) + promised_[number];
   const auto cost = [&](Units units) { return units - std::min(units, kept); };
-  for (const Retention& retention : wanted_) {
+  for (const Retention& retention : wanted) {
     const Units units = state_.whole_pages(std::min(retention.tokens, request.prompt));
     const Units most = std::max(request.retained, units);
     if (charged + cost(most) > budget) {

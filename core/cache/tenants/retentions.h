@@ -49,7 +49,6 @@ class Retentions {
   Drainer& drainer_;
   std::set<std::pair<std::uint64_t, NodeId>> ends_;  ///< kept paths by the time at which they end
   std::vector<std::uint64_t> promised_;  ///< by tenant: tokens promised to running requests and not kept yet
-  std::vector<Retention> wanted_;
   Words words_;
   std::uint64_t now_us_ = 0;
 };

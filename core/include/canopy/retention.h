@@ -9,7 +9,7 @@ namespace canopy {
 struct Retention {
   std::uint32_t tokens = 0;   ///< kept in whole pages
   std::uint64_t us = 0;       ///< microseconds from the end of the request on, on the clock of Engine::turn
-  std::int32_t priority = 0;  ///< if the budget is short, higher ones are promised first
+  std::int32_t priority = 0;  ///< policies see the highest one as the priority of the request
 };
 
 }  // namespace canopy

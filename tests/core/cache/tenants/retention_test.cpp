@@ -79,7 +79,7 @@ TEST_CASE("retention: what exceeds the budget is refused at once, and a shared p
   check_settled(*world.engine);
 }
 
-TEST_CASE("retention: the highest priority is promised first, and each range has its own time") {
+TEST_CASE("retention: each range has its own time, a longer one stays, and policies see the highest priority") {
   World world;
   std::uint32_t kept = 0;
   world.serve(
@@ -90,8 +90,17 @@ TEST_CASE("retention: the highest priority is promised first, and each range has
   CHECK(world.kept() == 16);
   world.engine->turn(10);
   CHECK(world.kept() == 8);
+  world.serve("a", tokens(1, 33), {{.tokens = 8, .us = 1}});  // does not shorten it
+  world.engine->turn(19);
+  CHECK(world.kept() == 8);
   world.engine->turn(20);
   CHECK(world.kept() == 0);
+  struct Highest final : NodeVisitor {
+    std::int32_t priority = 0;
+    void node(const NodeView& node) override { priority = std::max(priority, node.facts.priority); }
+  } highest;
+  world.engine->index().visit(highest);
+  CHECK(highest.priority == 5);
   check_settled(*world.engine);
 }
 
