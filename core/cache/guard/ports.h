@@ -39,6 +39,18 @@ class AllocatorPort final : public Port<SlotAllocator> {
   std::uint64_t offered_ = 0;  ///< Pages offered and not withdrawn, without page 0.
 };
 
+/// Room for the words that a codec makes of tokens, kept between calls.
+class KeyWords final : public Scratch {
+ public:
+  std::span<std::uint32_t> words(std::size_t count) override {
+    if (room_.size() < count) room_.resize(count);
+    return {room_.data(), count};
+  }
+
+ private:
+  std::vector<std::uint32_t> room_;
+};
+
 /// A codec that returns one word for each token. If the component fails to, the port makes words that no other request
 /// has, so that nothing is reused.
 class CodecPort final : public Port<KeyCodec> {

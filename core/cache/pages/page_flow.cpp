@@ -128,7 +128,6 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   const std::uint64_t tokens = flushed[0].size() * state_.page_size;
   digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(flushed, "flush");
-  if (state_.tenants) state_.tenants->changed(space);
   if (tier_) tier_->flushed(space);
   end_operation(Operation::flush);
   return tokens;

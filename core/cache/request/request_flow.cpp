@@ -21,11 +21,6 @@ void RequestFlow::misused(const RequestState& request, std::string_view how) {
   state_.ledger.violated(fmt::format("request {}: {}", request.id, how));
 }
 
-std::span<std::uint32_t> RequestFlow::Words::words(std::size_t count) {
-  if (room.size() < count) room.resize(count);
-  return {room.data(), count};
-}
-
 RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending) {
   RequestFacts facts;
   facts.space = request.space;

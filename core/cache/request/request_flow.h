@@ -84,10 +84,6 @@ class RequestFlow {
  private:
   /// Most tokens of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
   static constexpr std::size_t kMostTokens = std::size_t{1} << 31;
-  struct Words final : Scratch {
-    std::vector<std::uint32_t> room;
-    std::span<std::uint32_t> words(std::size_t count) override;
-  };
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   void make_state();
   RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);
@@ -125,7 +121,7 @@ class RequestFlow {
   bool insert_at_finish_;
   std::uint64_t next_request_ = 1;
   std::vector<RequestState*> ended_;  ///< requests that have ended but are not destroyed
-  Words words_;
+  KeyWords words_;
   std::vector<std::uint64_t> prints_;
   std::vector<Page> scratch_;
 };

@@ -36,20 +36,12 @@ class Retentions {
   void keep(const RequestState& request, Units units, std::uint64_t us);
   void end(NodeId node);
 
-  struct Words final : Scratch {
-    std::vector<std::uint32_t> room;
-    std::span<std::uint32_t> words(std::size_t count) override {
-      if (room.size() < count) room.resize(count);
-      return {room.data(), count};
-    }
-  };
-
   PageFlow& pages_;
   CacheState& state_;
   Drainer& drainer_;
   std::set<std::pair<std::uint64_t, NodeId>> ends_;  ///< kept paths by the time at which they end
   std::vector<std::uint64_t> promised_;  ///< by tenant: tokens promised to running requests and not kept yet
-  Words words_;
+  KeyWords words_;
   std::uint64_t now_us_ = 0;
 };
 

@@ -177,7 +177,7 @@ std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<Te
   }
   Losers& losers = losers_[group];
   for (auto furthest = losers.furthest(); furthest; furthest = losers.furthest()) {
-    // Locks taken since its last change may have left it less.
+    // Locks and evictions since its last change have left it less.
     if (const double now = above(group, *furthest); now > 0) {
       losers.set(*furthest, now);
       if (losers.furthest() == furthest)
@@ -203,7 +203,6 @@ void Tenants::evicted(const Loser& loser, std::optional<TenantId> taker, std::ui
   TenantUse& from = at(loser.tenant).figures;
   from.evicted += tokens;
   if (loser.floor_gives_way) from.below_floor += tokens;
-  changed(loser.tenant);
   if (!taker || *taker == loser.tenant || tokens == 0) return;
   from.paid += tokens;
   at(*taker).figures.taken += tokens;

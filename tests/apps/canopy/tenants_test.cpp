@@ -19,7 +19,7 @@ constexpr const char* kTenants = "tenants: { tenant-0: { floor: 4000, weight: 2 
 
 }  // namespace
 
-TEST_CASE("a replay's report has the tenants and who paid for whom, and without shares nothing of it") {
+TEST_CASE("a replay's report has the tenants and their payments, and without shares nothing of it") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
   const std::string with = workshop.file("with.yaml", std::string(kFile) + kTenants);

@@ -88,7 +88,7 @@ void run(Engine& engine, Random& random, std::uint32_t tenants, int requests) {
 
 }  // namespace
 
-TEST_CASE("tenants in the feed: shares, what each has, and who paid for whom, early and late") {
+TEST_CASE("tenants in the feed: shares, what each has, and the payments, early and late") {
   const auto engine = engine_of(
       std::string(kGroups) + "tenants: { t0: { floor: 120, weight: 2 }, t1: { ceiling: 60 }, t2: { weight: 0.25 } }\n");
   Reading early(*engine);

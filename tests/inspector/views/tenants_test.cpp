@@ -141,7 +141,7 @@ TEST_CASE("buttons write tables and a trace, only where files can be written") {
   CHECK(files["canopy-trace.json"].find("\"request 7\"") != std::string::npos);
 }
 
-TEST_CASE("tenants with shares: who is above and who below, and who paid for whom, now and in a range") {
+TEST_CASE("tenants with shares: above or below them, and the payments, now and in a range") {
   Stage shown;
   FeedScript& script = shown.script;
   script.name_space(1, "acme/chat");
