@@ -4,7 +4,7 @@
 usage: site.py CANOPY FOLDER     CANOPY: a built program; FOLDER: receives the pages
 
 Commands come from `canopy --man`, keys of engine files from `canopy config describe`, components and their options from
-`canopy plugins`, Python from docstrings (if `import canopy` works here), headers from Doxygen (if it is installed), pictures of graphs from Graphviz (likewise).
+`canopy plugins`, Python from docstrings (if `import canopy` works here), headers of C from their comments, those of C++ from Doxygen (if it is installed), pictures of graphs from Graphviz (likewise).
 """
 
 import importlib
@@ -243,7 +243,8 @@ def headers(pages):
     else:
         text += ["Doxygen was not installed where this site was built (`scripts/install docs`), so there is no page for each "
                  "class. The headers say the same.", ""]
-    for folder in sorted({header.parent for header in include.rglob("*.h")}):
+    text += ["The C interface has [its own page](c_headers.md).", ""]
+    for folder in sorted({header.parent for header in include.rglob("*.h")} - {include / "canopy/c"}):
         text += [f"## {folder.relative_to(include)}", "", "| header | |", "|---|---|"]
         for header in sorted(folder.glob("*.h")):
             code = header.read_text(encoding="utf-8")
@@ -258,6 +259,33 @@ def headers(pages):
     return "\n".join(text) + "\n"
 
 
+def c_headers():
+    """Returns the headers of the C interface: what each says at its top, then each declaration with its comment."""
+    text = ["# C headers", "", "The C interface, from its headers: `#include <canopy/c/canopy.h>` has all of them, `-lcanopy` "
+            "(`pkg-config canopy-c`) the library. [How to use it](../tutorials/engine.md#from-c-rust-and-go).", ""]
+
+    def words(comment):
+        return "\n".join(line.strip().lstrip("*") for line in comment.strip().splitlines())
+
+    for name in ("status", "engine", "figures", "policy", "index", "feed"):
+        code = (ROOT / f"core/include/canopy/c/{name}.h").read_text(encoding="utf-8")
+        about = re.search(r"/\*(?!\*)(.*?)\*/", code, re.S)[1]
+        lines = [line.strip().removeprefix("*") for line in about.strip().splitlines()]
+        text += [f"## canopy/c/{name}.h", ""]
+        # Indented lines are a table; others are sentences, or items that go on.
+        text += [line if line.startswith("   ") else line.strip() for line in lines] + [""]
+        inside = code[code.index('extern "C" {'):code.rindex("#ifdef __cplusplus")].split("#endif", 1)[1]
+        for block in re.split(r"\n\n+|\n(?=/\*\* )", inside):
+            found = re.match(r"\s*/\*\*(.*?)\*/\n(.*)", block, re.S)
+            comment, declaration = (found[1], found[2]) if found else ("", block)
+            if comment:
+                text += [*(line if line.startswith("   ") else re.sub(r"([*_<\[])", r"\\\1", line.strip())
+                           for line in words(comment).splitlines()), ""]
+            if declaration.strip():
+                text += ["```c", declaration.strip().replace("CANOPY_API ", ""), "```", ""]
+    return "\n".join(text) + "\n"
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -266,7 +294,8 @@ def main():
     (pages / "reference").mkdir(parents=True)
     collect(pages)
     for name, text in (("commands", commands(canopy)), ("engine_file", engine_file(canopy)),
-                       ("components", components(canopy)), ("python", python()), ("headers", headers(pages))):
+                       ("components", components(canopy)), ("python", python()), ("headers", headers(pages)),
+                       ("c_headers", c_headers())):
         (pages / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 #include <canopy/base/atomic_file.h>
 #include <canopy/base/file.h>
 #include <canopy/base/printable.h>
+#include <canopy/base/reason.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
 #include <shell/other_reading.h>
@@ -185,6 +186,6 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    return unusable(error.what());
+    return unusable(reason_of(error));
   }
 }

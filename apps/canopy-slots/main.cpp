@@ -1,6 +1,7 @@
 /// Inspects the records of the storage slots on this machine's disks.
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
+#include <canopy/base/reason.h>
 #include <fmt/format.h>
 #include <slots/folder.h>
 #include <slots/folder_reader.h>
@@ -56,7 +57,7 @@ int with_folders(const std::string& path, Work&& work) {
     for (const std::string& folder : folders_at(path)) status = std::max(status, static_cast<int>(work(folder)));
     return status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "canopy-slots: {}\n", printable_lines(error.what()));
+    fmt::print(stderr, "canopy-slots: {}\n", printable_lines(reason_of(error)));
     return kUnusable;
   }
 }

@@ -58,9 +58,9 @@ Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuild
   }
 }
 
-/// Returns the tokens, in requests after the warm-up, that an engine under LRU reuses when it evicts whole nodes.
-Result<std::uint64_t> replayed(const CompareArguments& arguments, Units page_size, std::uint64_t capacity,
-                               const Registry& registry) {
+/// Replays the requests after the warm-up on an engine under LRU, which evicts whole nodes.
+Result<lab::NodeReplay> replayed(const CompareArguments& arguments, Units page_size, std::uint64_t capacity,
+                                 const Registry& registry) {
   auto source = open_source(arguments.source, "canopy compare");
   if (!source) return source.error();
   EngineConfig config;
@@ -71,6 +71,7 @@ Result<std::uint64_t> replayed(const CompareArguments& arguments, Units page_siz
   std::uint64_t hits = 0, count = 0;
   replay::Options options;
   options.stopped = Interrupt::came;
+  options.failed_report = true;
   options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
     hits += count++ >= arguments.warm_up ? matched : 0;
   };
@@ -79,8 +80,7 @@ Result<std::uint64_t> replayed(const CompareArguments& arguments, Units page_siz
       replay::run(**engine, **source, options, [&](double share, std::uint64_t done) { bar.show(share, done); });
   bar.clear();
   if (!report) return report.error();
-  if (report->violations > 0) return Error{"canopy compare: a replay had violations: " + report->reports.front()};
-  return hits;
+  return lab::NodeReplay{capacity, hits, report->violations, std::move(report->reports)};
 }
 
 /// Replays at the pool's capacity; without one, at the capacities that reuse a tenth, a half and nine tenths of all
@@ -101,9 +101,9 @@ Result<std::vector<lab::NodeReplay>> replays_of(const CompareArguments& argument
   std::vector<lab::NodeReplay> replays;
   for (const std::uint64_t capacity : capacities) {
     if (Interrupt::came()) break;
-    auto hits = replayed(arguments, curve.page_size, capacity, registry);
-    if (!hits) return hits.error();
-    replays.push_back({capacity, *hits});
+    auto replay = replayed(arguments, curve.page_size, capacity, registry);
+    if (!replay) return replay.error();
+    replays.push_back(std::move(*replay));
   }
   return replays;
 }
@@ -161,7 +161,8 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   print_whatever_happens([&] { print(curves, Terminal::of_stdout()); });
   if (!arguments.json.empty())
     if (auto written = lab::write_curves(curves, arguments.json); !written) return unusable(written.error().text);
-  return kFine;
+  const auto failed = [](const lab::NodeReplay& replay) { return replay.violations > 0; };
+  return std::ranges::any_of(curves.replays, failed) ? kViolations : kFine;
 }
 
 }  // namespace canopy::app

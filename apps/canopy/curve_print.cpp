@@ -77,6 +77,10 @@ void print_pool(const Curves& curves) {
 void print_sentences(const Curves& curves, const Terminal& terminal) {
   const Curve& curve = curves.curves.front();
   const bool sampled = curves.sample < 1;
+  for (const lab::NodeReplay& replay : curves.replays)
+    for (const std::string& sentence : replay.reports)
+      fmt::print("{} at {} tokens, `canopy replay`: {}\n", terminal.red("violation:"), grouped(replay.capacity_tokens),
+                 printable(sentence));
   if (curve.infinite_tokens == 0) {
     fmt::print("No request repeats a prefix of an earlier one, so a pool of any size reuses nothing.\n");
     return;
@@ -100,7 +104,7 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
   }
   for (const lab::NodeReplay& replay : curves.replays) {
     const CurvePoint* const point = point_at(curve, replay.capacity_tokens);
-    if (!point || point->hit_tokens == 0) continue;
+    if (replay.violations > 0 || !point || point->hit_tokens == 0) continue;
     const double difference = static_cast<double>(replay.hit_tokens) / static_cast<double>(point->hit_tokens) - 1;
     fmt::print(
         "At {} tokens `canopy replay`, which evicts whole nodes, reuses {}: {}{:.2f} % compared with this curve.\n",

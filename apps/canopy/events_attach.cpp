@@ -21,6 +21,7 @@
 #include "cli_options.h"
 #include "commands.h"
 #include "interrupt.h"
+#include "peer_lines.h"
 #include "stream_file.h"
 
 namespace canopy::app {
@@ -37,12 +38,6 @@ struct FollowArguments {
   bool tokens = false, repeats_are_reports = false;
 };
 
-/// Prints a message on stderr.
-template <class... Values>
-void say(fmt::format_string<Values...> text, Values&&... values) {
-  fmt::print(stderr, "canopy events attach: {}\n", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
-}
-
 /// Runs a follower and its feed, with messages from servers or a file.
 class Following {
  public:
@@ -52,6 +47,11 @@ class Following {
   int run() { return arguments_.from.empty() ? run_live() : run_file(); }
 
  private:
+  /// Prints a message on stderr, unless servers cause too many.
+  template <class... Values>
+  void say(fmt::format_string<Values...> text, Values&&... values) {
+    lines_.say(fmt::format(text, std::forward<Values>(values)...));
+  }
   static Follower::Options options_of(const FollowArguments& arguments) {
     Follower::Options options;
     const bool is_file = arguments.feed.empty();
@@ -92,6 +92,7 @@ class Following {
     const int status = next && follower_.unreadable() == 0 ? kFine : kUnusable;
     if (arguments_.feed.empty()) return end(status);
     say("the feed stays until Ctrl-C");
+    follower_.set_lost(0, "the stream has ended");
     while (!Interrupt::came()) {
       if (!turn()) return end(kUnusable);
       ::usleep(20'000);
@@ -147,12 +148,14 @@ class Following {
         return follower_.replay_ended(source, received.from, now_us());
       case What::connected:
         say("{}: connected", endpoint);
+        follower_.set_lost(source, "");
         if (!subscription.has_replay(source)) return;
         follower_.reconnected(source);
         if (!subscription.is_replaying(source))
           subscription.request_replay(source, follower_.wants_replay(source).value_or(0));
         return;
       case What::disconnected:
+        if (!subscription.is_connected(source)) follower_.set_lost(source, "the connection was lost; trying again");
         return say("{}: the connection was lost; trying again", endpoint);
     }
   }
@@ -176,6 +179,7 @@ class Following {
   bool turn() {
     follower_.turn(now_us());
     say_trouble();
+    lines_.turn();
     return follower_.failure().empty();
   }
 
@@ -206,6 +210,7 @@ class Following {
   }
 
   const FollowArguments& arguments_;
+  PeerLines lines_{"canopy events attach: "};
   Follower follower_;
   Clock::time_point began_;
   kv_events::EventBatch batch_;

@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "feed_follower.h"
 #include "interrupt.h"
+#include "peer_lines.h"
 
 namespace canopy::app {
 namespace {
@@ -117,14 +118,15 @@ int export_feed(ExportArguments arguments) {
   fmt::print("http://{}{}{}:{}/metrics\n", six ? "[" : "", arguments.listen, six ? "]" : "", (*server)->port());
   std::fflush(stdout);
   std::string told = "nothing was printed yet";
+  PeerLines lines;
   while (!Interrupt::came()) {
     follower.step();
     board.put(follower.tally().figures());
     if (follower.why() != told) {
       told = follower.why();
-      fmt::print(stderr, "{}\n",
-                 printable(told.empty() ? "reading the feed '" + arguments.feed + "'" : "waiting: " + told));
+      lines.say(told.empty() ? "reading the feed '" + arguments.feed + "'" : "waiting: " + told);
     }
+    lines.turn();
     std::this_thread::sleep_for(20ms);
   }
   return Interrupt::exit_code();

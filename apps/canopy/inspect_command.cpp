@@ -124,6 +124,12 @@ void print_figures(const Past& past) {
   for (std::size_t reason = 0; reason < kReasons; ++reason)
     if (whole.missed[reason] > 0)
       print_line(reason_name(reason), grouped(range.missed[reason]), grouped(whole.missed[reason]), both);
+  fmt::print("hit rate, estimated\n");
+  const std::vector<WhatIf> here = what_if(range, past.history.page_size()),
+                            all = what_if(whole, past.history.page_size());
+  const auto estimate = [](const WhatIf& each) { return (each.at_most ? "at most " : "") + percent(each.hit_rate); };
+  for (std::size_t i = 0; i < all.size(); ++i)
+    print_line(all[i].with.c_str(), here.empty() ? "-" : estimate(here[i]), estimate(all[i]), both);
   fmt::print("tenants{}\n", both ? ", in the range" : "");
   std::vector<TenantFigures> tenants = range.tenants;
   std::sort(tenants.begin(), tenants.end(), [](const TenantFigures& a, const TenantFigures& b) {

@@ -3,6 +3,7 @@
 #include <canopy/base/file.h>
 #include <canopy/base/nearest_name.h>
 #include <canopy/base/printable.h>
+#include <canopy/base/reason.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -171,10 +172,10 @@ int run_program(int argc, char** argv, const Program& program) {
   int status = kUnusable;
   try {
     status = run(argc, argv, program);
-  } catch (const std::bad_alloc&) {
-    std::fputs("canopy: the system does not have enough memory\n", stderr);
+  } catch (const std::bad_alloc& error) {  // no memory for a filtered text either
+    std::fprintf(stderr, "canopy: %s\n", reason_of(error));
   } catch (const std::exception& error) {
-    std::fputs(("canopy: " + printable_lines(error.what()) + "\n").c_str(), stderr);
+    std::fputs(("canopy: " + printable_lines(reason_of(error)) + "\n").c_str(), stderr);
   }
   g_ended = true;
   // With a full disk or a closed pipe, the output is incomplete, so the run has not succeeded.

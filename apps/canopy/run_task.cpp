@@ -107,11 +107,6 @@ void print_report(const replay::Report& report, const std::string& title) {
   }
   if (report.incomplete)
     fmt::print("{} the run was stopped: these are the figures so far\n", terminal.yellow("incomplete:"));
-  if (report.inserts_cut_short > 0)
-    fmt::print(
-        "{} there was not enough for {} of the index's matches and inserts: hits and digest are those of a smaller "
-        "cache\n",
-        terminal.red("memory:"), grouped(report.inserts_cut_short));
   for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
   for (const std::string& sentence : report.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
@@ -142,6 +137,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
              const std::function<void(const replay::Report&)>& before) {
   replay::Options options = task.options;
   options.stopped = Interrupt::came;
+  options.failed_report = true;
   const HangWatch watch(std::chrono::seconds(5));
   ProgressBar bar("replay", "requests");
   auto report =
@@ -164,7 +160,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
                                                            report->seed, task.engine_digest)
                                              : "");
   });
-  int status = report->violations || report->inserts_cut_short ? kViolations : kFine;
+  int status = report->violations ? kViolations : kFine;
   if (report->incomplete) {
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),

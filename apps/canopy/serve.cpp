@@ -14,6 +14,7 @@
 #include <serve/web_server.h>
 #include <sources/recording.h>
 #include "interrupt.h"
+#include "peer_lines.h"
 #include "program.h"
 
 namespace canopy::app {
@@ -58,7 +59,8 @@ int serve(const ServeArguments& arguments) {
     if (const std::string flaw = inspector::flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
 
   inspector::Served served{.name = arguments.what, .controls = arguments.controls, .version = CANOPY_VERSION};
-  served.note = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
+  PeerLines lines;
+  served.note = [&](const std::string& line) { lines.say(line); };
   if (arguments.demo) {
     served.kind = Serves::demo;
   } else if (!arguments.what.empty() && is_path(arguments.what)) {
@@ -96,7 +98,10 @@ int serve(const ServeArguments& arguments) {
                "canopy serve: {} can be reached from other machines, and the connection is not encrypted: a machine "
                "between them can read the token and the feed\n",
                arguments.listen);
-  while (!Interrupt::came()) (*server)->run_for(50ms);
+  while (!Interrupt::came()) {
+    (*server)->run_for(50ms);
+    lines.turn();
+  }
   return Interrupt::exit_code();
 }
 

@@ -102,7 +102,7 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
                  {grouped(worker.tokens)},
                  {grouped(worker.shared)},
                  {percent(worker.shared, worker.tokens)},
-                 {std::string(worker.state)}});
+                 {worker.events()}});
   }
   workers.print(terminal);
 

@@ -6,6 +6,7 @@ option(CANOPY_EVENTS "KV events of vLLM and SGLang: core/kv_events, inspector/br
 option(CANOPY_STORAGE "A storage below the host tier, and the plugins sim_storage and slots. Needs OpenSSL; liburing may be absent" ON)
 cmake_dependent_option(CANOPY_REDIS "The storage plugin redis" ON "CANOPY_STORAGE" OFF)
 option(CANOPY_LAB "Replays and comparisons as libraries: apps/lab. Needs nlohmann-json and zlib" ON)
+cmake_dependent_option(CANOPY_C "The C interface, libcanopy" ON "CANOPY_LAB" OFF)
 cmake_dependent_option(CANOPY_TOOLS "The programs, such as canopy. Needs CLI11" ON
                        "CANOPY_EVENTS;CANOPY_STORAGE;CANOPY_LAB" OFF)
 cmake_dependent_option(CANOPY_METRICS "canopy export. Needs prometheus-cpp" ON "CANOPY_TOOLS" OFF)
@@ -21,8 +22,8 @@ else()
 endif()
 cmake_dependent_option(CANOPY_PAGE "The page of canopy serve, if clang for WebAssembly and ImGui's sources are there"
                        ${canopy_page} "CANOPY_TOOLS" OFF)
-if(CANOPY_TESTS AND NOT (CANOPY_METRICS AND CANOPY_REDIS))
-  message(FATAL_ERROR "CANOPY_TESTS needs CANOPY_EVENTS, CANOPY_STORAGE, CANOPY_REDIS, CANOPY_LAB, CANOPY_TOOLS and "
+if(CANOPY_TESTS AND NOT (CANOPY_METRICS AND CANOPY_REDIS AND CANOPY_C))
+  message(FATAL_ERROR "CANOPY_TESTS needs CANOPY_EVENTS, CANOPY_STORAGE, CANOPY_REDIS, CANOPY_LAB, CANOPY_C, CANOPY_TOOLS and "
                       "CANOPY_METRICS; set CANOPY_TESTS to OFF")
 endif()
 
@@ -57,7 +58,7 @@ if(CANOPY_TOOLS)
   find_package(CLI11 2 REQUIRED)
 endif()
 if(CANOPY_METRICS)
-  pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-pull prometheus-cpp-core)
+  pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 endif()
 if(CANOPY_INSPECTOR)
   pkg_check_modules(IMGUI QUIET IMPORTED_TARGET imgui)

@@ -1,6 +1,6 @@
 # Debian packages, by `cpack` in a build folder that was configured with -DCMAKE_INSTALL_PREFIX=/usr (scripts/release does
-# it): canopy (programs, plugins, the page of canopy serve), canopy-inspector (the window), libcanopy-dev (headers, CMake and
-# pkg-config files, examples). Which component an installed file belongs to: CMAKE_INSTALL_DEFAULT_COMPONENT_NAME of its folder.
+# it): canopy (programs, plugins, the page of canopy serve), canopy-inspector (the window), libcanopy1 (the C interface's shared
+# library), libcanopy-dev (headers, CMake and pkg-config files, examples). Which component an installed file belongs to: CMAKE_INSTALL_DEFAULT_COMPONENT_NAME of its folder.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME canopy)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "prefix reuse of KV caches in LLM serving")
@@ -33,6 +33,24 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
 set(CPACK_DEBIAN_DEV_DESCRIPTION "Development files: headers and static libraries of Canopy, its CMake and
 pkg-config files, and examples: an engine's prefix cache, and eviction
 policies as plugins.")
+
+# Its name is that of the library's SONAME. The plugins that it searches for are in the package canopy.
+if(TARGET canopy_c)
+  list(APPEND CPACK_COMPONENTS_ALL lib)
+  get_target_property(abi canopy_c SOVERSION)
+  set(CPACK_DEBIAN_LIB_PACKAGE_NAME libcanopy${abi})
+  set(CPACK_DEBIAN_LIB_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_LIB_PACKAGE_SHLIBDEPS ON)
+  # CPack's own would call ldconfig in scripts.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packages/shlibs CONTENT "libcanopy ${abi} libcanopy${abi} (>= ${PROJECT_VERSION})\n")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packages/triggers CONTENT "activate-noawait ldconfig\n")
+  set(CPACK_DEBIAN_LIB_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/shlibs ${PROJECT_BINARY_DIR}/packages/triggers)
+  set(CPACK_DEBIAN_LIB_PACKAGE_DEPENDS "canopy (= ${PROJECT_VERSION}-1)")
+  set(CPACK_DEBIAN_LIB_DESCRIPTION "The C interface of Canopy, for inference servers in C, Rust, Go and other
+languages: an engine's prefix cache, an index alone, a feed to read, eviction
+policies of C functions.")
+  string(PREPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libcanopy${abi} (= ${PROJECT_VERSION}-1), ")
+endif()
 
 if(TARGET canopy-inspector)
   list(APPEND CPACK_COMPONENTS_ALL inspector)

@@ -13,7 +13,8 @@ constexpr std::uint64_t kMostSequence = std::uint64_t{1} << 62;
 
 }  // namespace
 
-Follower::Follower(Options options) : options_(std::move(options)), names_(options_.sources) {}
+Follower::Follower(Options options)
+    : options_(std::move(options)), names_(options_.sources), lost_(options_.sources.size()) {}
 Follower::~Follower() = default;
 
 void Follower::take(std::size_t source, const kv_events::Message& message, bool replayed, std::uint64_t now_us) {
@@ -68,6 +69,8 @@ void Follower::reconnected(std::size_t source) {
   for (std::uint16_t w = 0; w < workers_.size(); ++w)
     if (names_.sender(w).source == source) workers_[w].order.reconnected();
 }
+
+void Follower::set_lost(std::size_t source, std::string why) { lost_[source] = std::move(why); }
 
 std::optional<std::uint64_t> Follower::wants_replay(std::size_t source) const {
   std::optional<std::uint64_t> from;

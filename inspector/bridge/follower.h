@@ -41,6 +41,8 @@ class Follower {
   void replay_ended(std::size_t source, std::uint64_t from, std::uint64_t now_us);
   /// Records a new connection to a source, which may be another publisher. REQUIRES: a replay is requested next.
   void reconnected(std::size_t source);
+  /// Records the reason why a source's messages have stopped; an empty text: they arrive again. Readers see it.
+  void set_lost(std::size_t source, std::string why);
   /// Returns where a replay of a source should begin; nothing if no message is missing.
   std::optional<std::uint64_t> wants_replay(std::size_t source) const;
   /// Serves readers that attach, and gives gaps up in time. Call it often, whether messages come or not.
@@ -87,6 +89,7 @@ class Follower {
   Options options_;
   Names names_;
   std::vector<Worker> workers_;
+  std::vector<std::string> lost_;  ///< By source, see set_lost().
   std::unique_ptr<FeedSink> sink_;
   std::unique_ptr<Tree> tree_;
   Units page_size_ = 0;

@@ -97,8 +97,8 @@ bool Follower::send_workers(bool all) {
   for (std::uint16_t w = 0; w < names_.workers(); ++w) {
     std::string name = names_.worker_name(w);
     if (name.empty()) name = options_.sources[names_.sender(w).source];
-    lines.push_back(fmt::format("{}\t{}\t{}\t{}", printable(name), tokens(tree_->common().blocks_of(w)),
-                                tokens(tree_->common().shared_of(w)), state_of(w)));
+    lines.push_back(fmt::format("{}\t{}\t{}\t{}\t{}", printable(name), tokens(tree_->common().blocks_of(w)),
+                                tokens(tree_->common().shared_of(w)), state_of(w), lost_[names_.sender(w).source]));
   }
   lines.push_back(report());
   if (!all && lines == sent_lines_) return false;

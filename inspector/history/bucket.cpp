@@ -24,6 +24,7 @@ void Bucket::add(const Bucket& next) {
   for (std::size_t i = 0; i < kReasons; ++i) missed[i] += next.missed[i];
   for (std::size_t i = 0; i < kEvictionCauses; ++i) evicted[i] += next.evicted[i];
   for (std::size_t i = 0; i < traffic.size(); ++i) traffic[i] += next.traffic[i];
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] += next.kept[i];
   running = next.running;
   for (const TenantCounts& each : next.tenants) of(each.row) += each.counts;
   for (const PaidTokens& each : next.paid) pay(each);

@@ -26,7 +26,8 @@ struct TenantCounts {
   Counts counts;
 };
 
-/// Tokens that left one tenant for another; numbers of Mirror::tenants().
+/// Tokens that left one tenant for another. Numbers of Mirror::tenants() or, if no tenant has a share, rows of
+/// History::tenants().
 struct PaidTokens {
   std::uint32_t from = 0, taker = 0;
   std::uint64_t tokens = 0;
@@ -40,6 +41,7 @@ struct Bucket {
   std::array<std::uint64_t, kReasons> missed{};          ///< tokens
   std::array<std::uint64_t, kEvictionCauses> evicted{};  ///< tokens, by EvictionCause
   TrafficCounts traffic{};
+  KeptCounts kept{};
   std::uint32_t running = 0;          ///< requests, at the end
   std::vector<TenantCounts> tenants;  ///< only those with a count, in no particular order
   static constexpr std::size_t kMostPaid = 64;

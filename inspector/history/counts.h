@@ -71,6 +71,11 @@ inline constexpr std::array<const char*, 4> kEvictionCauseNames = {"for room", "
 inline constexpr std::size_t kEvictionCauses = kEvictionCauseNames.size();
 EvictionCause cause_of(Operation operation);
 
+/// Pools of which it is estimated what they would have kept, in percent of the pool at that time; the last: no limit.
+inline constexpr std::array<std::uint64_t, 6> kLargerPools = {110, 125, 150, 200, 400, kUnlimited};
+/// By kLargerPools: regretted tokens that such a pool would have kept.
+using KeptCounts = std::array<std::uint64_t, kLargerPools.size()>;
+
 /// Traffic between the pools and the tiers below.
 enum class Traffic : std::uint8_t {
   fetches,         ///< fetches that were started

@@ -86,6 +86,7 @@ PrefixFigure History::figure(const MirrorNode& node, std::uint64_t tokens) const
 void History::begin_again(bool known) {
   held_.assign(held_.size(), 0);
   running_.clear();
+  lost_.clear(), returned_.clear();
   keyframe_ = true;
   if (std::exchange(began_, true) && !known) add_mark(HistoryMark::Kind::lost, "events were lost");
 }
@@ -112,6 +113,7 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
     const std::uint64_t commit = mirror_->commits() + 1;
     if (std::exchange(evicted_at_, commit) != commit) evicted_ = 0;
     evicted_ += node.length;
+    lost_.push_back({row_of(node.space), 0, node.length});
   }
   if (node.matches != 0 || node.told_late || cause == EvictionCause::flush) return;
   bucket.counts[Count::wasted] += node.length;
@@ -130,6 +132,24 @@ void History::returned(const MirrorNode& node, const Ghost& ghost) {
   bucket.counts[Count::regretted] += tokens;
   bucket.of(see(node.space))[Count::regretted] += tokens;
   bucket.regret.add(figure(node, tokens));
+  if (ghost.policy != kFlushPolicy) returned_.push_back({tokens, ghost.evicted_before});
+}
+
+/// Counts the nodes that came back under the pools that would have kept them: those with room for what was evicted
+/// since then, the node itself included. `evicted`: Mirror::evicted_tokens when their request began, because such a
+/// pool would have evicted nothing for them.
+void History::count_kept(Bucket& bucket, std::uint64_t evicted) {
+  const MirrorPool& pool = mirror_->pool(0);
+  const MirrorPool::Sums& pages = pool.counted;
+  const std::uint64_t size =
+      mirror_->page_size() *
+      (pool.limit == kUnlimited ? pages.free + pages.evictable + pages.protected_ + pages.owned : pool.limit);
+  for (const Returned& node : returned_) {
+    const std::uint64_t since = evicted - std::min(evicted, node.evicted_before);
+    for (std::size_t i = 0; i < kLargerPools.size(); ++i)
+      if (kLargerPools[i] == kUnlimited || since <= size * (kLargerPools[i] - 100) / 100) bucket.kept[i] += node.tokens;
+  }
+  returned_.clear();
 }
 
 /// Counts the missed tokens under the request's reason, in the bucket in which it began.
@@ -156,7 +176,7 @@ void History::begun(const MirrorRequest& request) {
   span.prompt = request.prompt, span.matched = std::min(request.matched, request.prompt);
   span.missed = request.missed(mirror_->page_size());
   span.reason = static_cast<std::uint8_t>(reason_of(request));
-  span.begun = moment();
+  span.begun = moment(), span.evicted = mirror_->evicted_tokens();
   bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
   bucket.missed[span.reason] += span.missed;
   running_[span.id] = first_span_ + spans_.size();
@@ -172,6 +192,7 @@ void History::progressed(const MirrorRequest& request) {
   if (known == running_.end()) return;
   RequestSpan& span = spans_[static_cast<std::size_t>(known->second - first_span_)];
   const HistoryMoment at = moment();
+  if (!returned_.empty()) count_kept(now(), span.evicted);
   span.phase = request.phase;
   if (request.phase == RequestPhase::retracted) {
     span.retracted = at, span.resumed = {};
@@ -197,11 +218,10 @@ void History::named(TextKind text, std::size_t number) {
   const WorkerLine line(mirror_->workers()[number]);
   if (servers_.size() <= number) servers_.resize(number + 1);
   // The first word of a state names it; the rest has figures.
-  const std::string state(line.state.substr(0, line.state.find_first_of(" ,:")));
+  const std::string state(line.lost.empty() ? line.state.substr(0, line.state.find_first_of(" ,:")) : line.lost);
   const std::string before = std::exchange(servers_[number], state);
   if (before == state || (before.empty() && keyframe_)) return;
-  add_mark(HistoryMark::Kind::server,
-           std::string(line.name) + (before.empty() ? " came: " : ": ") + std::string(line.state));
+  add_mark(HistoryMark::Kind::server, std::string(line.name) + (before.empty() ? " came: " : ": ") + line.events());
 }
 
 void History::add_mark(HistoryMark::Kind kind, std::string text) {

@@ -96,6 +96,7 @@ class History final : MirrorWatcher {
   void add_mark(HistoryMark::Kind kind, std::string text);
   void mark_changes(const LogLine& line);
   void count_traffic(Bucket& bucket);
+  void count_kept(Bucket& bucket, std::uint64_t evicted);
   void judge(RequestSpan& span, const MirrorRequest& request);
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
@@ -119,6 +120,11 @@ class History final : MirrorWatcher {
   std::vector<std::string> servers_;  ///< state of each server
   TrafficCounts traffic_{};           ///< the engine's totals at the last commit
   std::uint32_t page_size_ = 1;
+  std::vector<PaidTokens> lost_;  ///< losses of rows to make room, in the commit that is being applied
+  struct Returned {
+    std::uint64_t tokens = 0, evicted_before = 0;  ///< evicted_before: see Ghost
+  };
+  std::vector<Returned> returned_;              ///< nodes that came back in the commit that is being applied
   std::uint64_t evicted_at_ = 0, evicted_ = 0;  ///< commit of the last eviction for room, and its tokens
   bool keyframe_ = false, began_ = false, has_tiers_ = false, has_requests_ = true;
 };

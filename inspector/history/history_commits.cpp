@@ -45,6 +45,13 @@ void History::committed(const LogLine& line) {
       before->evicted[static_cast<std::size_t>(EvictionCause::room)] -= evicted_;
       before->evicted[static_cast<std::size_t>(EvictionCause::limit)] += evicted_;
     }
+  if (line.taker && mirror_->tenants().all.empty()) {
+    const std::uint32_t taker = see(*line.taker);
+    for (const PaidTokens& lost : lost_)
+      if (lost.from != taker) bucket.pay({lost.from, taker, lost.tokens});
+  }
+  lost_.clear();
+  if (!returned_.empty()) count_kept(bucket, mirror_->evicted_tokens());  // inserted without a request
   mark_changes(line);
   keyframe_ = false;
 }

@@ -56,7 +56,7 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
   std::erase_if(sum.tenants, [&](const TenantFigures& each) { return each.row != tenant; });
   sum.counts = sum.tenants.empty() ? Counts{} : sum.tenants.front().counts;
   sum.held = sum.tenants.empty() ? 0 : sum.tenants.front().held;
-  sum.missed = {}, sum.evicted = {}, sum.traffic = {};
+  sum.missed = {}, sum.evicted = {}, sum.traffic = {}, sum.kept = {};
   for (const RequestSpan& span : history.spans()) {
     if (span.tenant != tenant || !sum.commits.has(span.begun.commit)) continue;
     sum.missed[span.reason] += span.missed;
@@ -67,6 +67,30 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
 }
 
 }  // namespace
+
+std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size) {
+  const double prompt = static_cast<double>(figures.counts[Count::prompt]);
+  const std::uint64_t hit = figures.counts[Count::hit];
+  std::vector<WhatIf> all;
+  if (prompt == 0) return all;
+  const auto add = [&](std::string with, std::uint64_t more, bool at_most, std::string help) {
+    all.push_back({std::move(with), std::move(help), std::min(1.0, static_cast<double>(hit + more) / prompt), at_most});
+  };
+  add("as it was", 0, false, "Share of prompt tokens that were found.");
+  for (std::size_t i = 0; i < kLargerPools.size(); ++i) {
+    if (kLargerPools[i] == kUnlimited)
+      add("no limit", figures.kept[i], false, "Nothing is evicted: all tokens that were evicted and computed again.");
+    else
+      add("pool +" + std::to_string(kLargerPools[i] - 100) + " %", figures.kept[i], false,
+          "Estimated: a prefix would have stayed if all that was evicted between its own eviction and its return had "
+          "had room too.");
+  }
+  if (page_size > 1)
+    add("page 1", figures.counts[Count::requests] * (page_size - 1), true,
+        "With pages of 1 token each request would find at most " + std::to_string(page_size - 1) +
+            " tokens more: a match ends at the end of a page.");
+  return all;
+}
 
 void sort_paid(std::vector<PaidTokens>& paid) {
   std::sort(paid.begin(), paid.end(), [](const PaidTokens& a, const PaidTokens& b) {
@@ -92,6 +116,7 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     for (std::size_t r = 0; r < kReasons; ++r) sum.missed[r] += bucket.missed[r];
     for (std::size_t c = 0; c < kEvictionCauses; ++c) sum.evicted[c] += bucket.evicted[c];
     for (std::size_t t = 0; t < sum.traffic.size(); ++t) sum.traffic[t] += bucket.traffic[t];
+    for (std::size_t k = 0; k < sum.kept.size(); ++k) sum.kept[k] += bucket.kept[k];
     for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
     for (const PaidTokens& each : bucket.paid) paid[{each.from, each.taker}] += each.tokens;
     sum.other_paid += bucket.other_paid;

@@ -28,6 +28,7 @@ struct RangeFigures {
   std::array<std::uint64_t, kReasons> missed{};
   std::array<std::uint64_t, kEvictionCauses> evicted{};
   TrafficCounts traffic{};
+  KeptCounts kept{};
   std::uint64_t held = 0;                         ///< tokens in the tree at the end of the range
   std::vector<PaidTokens> paid;                   ///< tokens that left tenants for other tenants, most first
   std::uint64_t other_paid = 0;                   ///< the same by pairs that were not counted apart
@@ -37,13 +38,24 @@ struct RangeFigures {
   std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
 };
 
+/// An estimate of the hit rate under another condition.
+struct WhatIf {
+  std::string with, help;
+  double hit_rate = 0;
+  bool at_most = false;
+};
+/// Returns what larger pools and smaller pages would have brought, first what there was. Empty if there were no
+/// prompts.
+std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size);
+
 /// Sorts by tokens, most first.
 void sort_paid(std::vector<PaidTokens>& paid);
 
 /// Sums the buckets of a range; of the whole past if it is empty. `tenant`: a row of History::tenants(), to count only
-/// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause
-/// and traffic, which are not counted by namespace, are 0. What tenants paid is always that of all. `prefixes`: false
-/// leaves the lists of prefixes empty, which saves most of the time. O(buckets + spans).
+/// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause,
+/// traffic and what larger pools would have kept, which are not counted by namespace, are 0. What tenants paid is
+/// always that of all. `prefixes`: false leaves the lists of prefixes empty, which saves most of the time. O(buckets +
+/// spans).
 RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {},
                         bool prefixes = true);
 

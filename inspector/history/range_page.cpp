@@ -159,7 +159,7 @@ std::string line(const std::string& label, const std::string& range, const std::
   return "<tr><td>" + escaped(label) + "</td><td>" + range + "</td><td class='faint'>" + whole + "</td></tr>";
 }
 
-std::string figures(const RangeFigures& range, const RangeFigures& whole) {
+std::string figures(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size) {
   std::string html = "<div class='two'><table><tr><th></th><th>range</th><th>whole time</th></tr>";
   html +=
       line("time", duration(static_cast<double>(range.us()) / 1e6), duration(static_cast<double>(whole.us()) / 1e6));
@@ -177,6 +177,11 @@ std::string figures(const RangeFigures& range, const RangeFigures& whole) {
   for (std::size_t cause = 0; cause < kEvictionCauses; ++cause)
     if (whole.evicted[cause] > 0)
       html += line(kEvictionCauseNames[cause], grouped(range.evicted[cause]), grouped(whole.evicted[cause]));
+  html += "</table><table><tr><th>hit rate, estimated</th><th>range</th><th>whole time</th></tr>";
+  const std::vector<WhatIf> in_range = what_if(range, page_size), all = what_if(whole, page_size);
+  const auto rate = [](const WhatIf& each) { return (each.at_most ? "at most " : "") + percent(each.hit_rate); };
+  for (std::size_t i = 0; i < all.size(); ++i)
+    html += line(all[i].with, in_range.empty() ? "-" : rate(in_range[i]), rate(all[i]));
   return html + "</table></div>";
 }
 
@@ -227,7 +232,8 @@ std::string page_of(const RangePage& page) {
       grouped(page.range.commits.first) + " to " + grouped(page.range.commits.last) + " of " +
       grouped(page.whole.commits.last) + ". Made by canopy inspect.</p>";
   if (page.history.empty()) return html + "<p>The recording has no operations.</p></html>\n";
-  html += charts(page.history, page.range.commits) + figures(page.range, page.whole) + tenants(page.range);
+  html += charts(page.history, page.range.commits) + figures(page.range, page.whole, page.history.page_size()) +
+          tenants(page.range);
   const auto prefixes = [&](const char* name, const char* about, const std::vector<PrefixFigure>& list) {
     html += plain(name, about, prefixes_table(page.history, list), kMost);
   };

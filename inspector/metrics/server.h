@@ -11,11 +11,11 @@
 
 namespace canopy::metrics {
 
-/// Serves GET /metrics for Prometheus with the result of a function, on its own threads. HTTP is prometheus-cpp's
-/// exposer.
+/// Serves GET /metrics for Prometheus with the result of a function, on its own thread. A client that is silent or slow
+/// costs its own connection only, and one that waits makes room for a new one.
 class Server {
  public:
-  /// Called by any thread until the server ends. REQUIRES: it does not throw.
+  /// Called by the server's thread until its end. REQUIRES: it does not throw.
   using Answer = std::function<std::vector<prometheus::MetricFamily>()>;
   /// Opens a server. `address` is an IP address of this machine; port 0 chooses a free port.
   static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Answer answer);

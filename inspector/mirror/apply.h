@@ -54,6 +54,7 @@ class Apply {
   void operator()(const event::TenantShare& share);
   void operator()(const event::TenantOfSpace& of);
   void operator()(const event::TenantEvicted& evicted);
+  void operator()(const event::EvictedFor& evicted);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);

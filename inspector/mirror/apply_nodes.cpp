@@ -194,6 +194,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
   if (!found || found->children > 0) return;
   MirrorNode& node = *found;
   tell_removed(node);
+  bury(node);
   if (node.has(0)) state_.evicted_tokens += node.length;
   for (std::size_t g = 0; g < groups(); ++g) {
     if (node.has(g)) count(node, g, false);
@@ -207,7 +208,6 @@ void Apply::operator()(const event::NodeRemoved& removed) {
     std::erase(here, node.space);
     if (here.empty()) state_.first_pages.erase(node.digest);
   }
-  bury(node);
   if (removed.inherited && node.parent) {
     MirrorNode& parent = state_.nodes[node.parent];
     parent.priority = std::max(parent.priority, node.priority);
@@ -273,7 +273,8 @@ void Apply::operator()(const event::NodeRanked& ranked) {
 /// Keeps what identifies the node if it comes back.
 void Apply::bury(const MirrorNode& node) {
   const bool flushed = state_.now.line.operation == Operation::flush;
-  if (!state_.past.bury(node, state_.above(node), state_.tick, flushed ? kFlushPolicy : state_.pools[0].policy))
+  if (!state_.past.bury(node, state_.above(node), state_.tick, state_.evicted_tokens,
+                        flushed ? kFlushPolicy : state_.pools[0].policy))
     state_.horizon = {Miss::forgotten, state_.tick};
 }
 

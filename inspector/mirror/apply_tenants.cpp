@@ -45,6 +45,10 @@ void Apply::operator()(const event::TenantEvicted& evicted) {
   }
 }
 
+void Apply::operator()(const event::EvictedFor& evicted) {
+  if (static_cast<std::size_t>(evicted.space) < state_.spaces.size()) state_.now.line.taker = evicted.space;
+}
+
 void Apply::count_tenant(const MirrorRequest& request) {
   const auto space = static_cast<std::size_t>(request.space);
   MirrorTenant* const tenant = tenant_at(space < state_.spaces.size() ? state_.spaces[space].tenant : 0, false);

@@ -108,6 +108,8 @@ class Mirror {
   std::vector<MissGroup> misses(std::optional<NamespaceId> space = {},
                                 const std::function<bool(const MirrorRequest&)>& counts = {}) const;
 
+  /// Tokens that left the first group one by one, for any cause but a flush, since the mirror began.
+  std::uint64_t evicted_tokens() const { return state_.evicted_tokens; }
   const std::vector<Sample>& samples() const { return state_.past.samples(); }  ///< evenly thinned out, oldest first
   const std::deque<LogLine>& log() const { return state_.past.log(); }          ///< the latest few thousand
   /// Returns the remembered events of a node, oldest first.

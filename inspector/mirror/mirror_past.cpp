@@ -28,11 +28,12 @@ void MirrorPast::remember(const NodeMoment& moment) {
   if (moments_.size() > kMomentsKept) moments_.pop_front();
 }
 
-bool MirrorPast::bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy) {
+bool MirrorPast::bury(const MirrorNode& node, std::uint64_t above, Tick now, std::uint64_t before,
+                      const std::string& policy) {
   const bool room = ghosts_.size() < kGhostsKept;
   if (!room) ghosts_.clear();
   ghosts_.insert_or_assign({above, node.digest, node.begin},
-                           Ghost{node.id, node.lineage, node.begin, node.length, now, policy});
+                           Ghost{node.id, node.lineage, node.begin, node.length, now, before, policy});
   return room;
 }
 

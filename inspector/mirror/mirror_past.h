@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,7 @@ struct LogLine {
   std::uint64_t request = 0, node = 0;  ///< subject of the commit; 0: none
   std::uint64_t tokens = 0;             ///< tokens added or removed
   bool fetch = false;                   ///< true if the request is a fetch
+  std::optional<NamespaceId> taker;     ///< namespace of the request for which it evicted
   /// Tokens that a copy brought to the tier below, and tokens that left it.
   std::uint64_t copied_below = 0, evicted_below = 0;
   bool is_transfer() const { return fetch || copied_below || evicted_below; }
@@ -67,7 +69,8 @@ struct Ghost {
   std::uint64_t id = 0, lineage = 0;  ///< id 0: no ghost
   Units begin = 0, length = 0;
   Tick evicted_at = 0;
-  std::string policy;  ///< policy that chose it, or kFlushPolicy
+  std::uint64_t evicted_before = 0;  ///< tokens that were evicted before it (Mirror::evicted_tokens)
+  std::string policy;                ///< policy that chose it, or kFlushPolicy
 };
 
 /// The remembered past: samples, lines, moments of nodes, and evicted nodes. Each list is bounded.
@@ -76,9 +79,9 @@ class MirrorPast {
   void add(const Sample& sample);
   void add(const LogLine& line);
   void remember(const NodeMoment& moment);
-  /// Remembers an evicted node. `above`: MirrorState::above. Returns false if there was no room: all earlier ghosts
-  /// were then forgotten.
-  bool bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy);
+  /// Remembers an evicted node. `above`: MirrorState::above; `before`: Ghost::evicted_before. Returns false if there
+  /// was no room: all earlier ghosts were then forgotten.
+  bool bury(const MirrorNode& node, std::uint64_t above, Tick now, std::uint64_t before, const std::string& policy);
   /// Removes and returns the ghost of a node that came back; id 0 if there is none. When the node takes over the
   /// ghost's lineage, ghosts below the ghost are below the node.
   Ghost revive(const MirrorNode& node, std::uint64_t above);

@@ -30,8 +30,17 @@ WorkerLine::WorkerLine(std::string_view line) {
   auto fields = fields_of(line);
   fields.resize(std::max(fields.size(), kWorkerFields));
   const auto of = [&](WorkerField field) { return fields[static_cast<std::size_t>(field)]; };
-  name = of(WorkerField::name), state = of(WorkerField::state);
+  name = of(WorkerField::name), state = of(WorkerField::state), lost = of(WorkerField::lost);
   tokens = figure_of(of(WorkerField::tokens)), shared = figure_of(of(WorkerField::shared));
+}
+
+std::string WorkerLine::events() const {
+  return lost.empty() ? std::string(state) : std::string(lost) + "; before: " + std::string(state);
+}
+
+std::size_t servers_lost(const std::vector<std::string>& lines) {
+  return static_cast<std::size_t>(std::count_if(
+      lines.begin(), lines.end(), [](const std::string& line) { return !WorkerLine(line).lost.empty(); }));
 }
 
 }  // namespace canopy::inspector

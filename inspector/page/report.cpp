@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
+#include <mirror/told_lines.h>
 
 #include <iterator>
 
@@ -46,6 +47,7 @@ std::string report_of(const App& app) {
   add("end", app.time().end);
   add("drift", mirror.drift());
   add("nodes", mirror.node_count());
+  add("servers_lost", servers_lost(mirror.workers()));
   add("requests", mirror.requests().size());
   add("prompt_tokens", mirror.prompt_tokens());
   add("hit_tokens", mirror.hit_tokens());
@@ -57,6 +59,9 @@ std::string report_of(const App& app) {
   add("beside", app.time().other ? clean_text(app.time().other->name) : std::string());
   add("node", app.selection().node);
   add("request", app.selection().request);
+  add("tab", app.front_tab());
+  add("panel", app.full_window() ? std::string(1, app.full_window()) : std::string());
+  add("range", app.time().range.commits());
   add("paused", static_cast<int>(app.mailbox().paused));
   return lines;
 }

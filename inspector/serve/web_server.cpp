@@ -1,4 +1,4 @@
-/// The only file that includes Boost.Beast, whose templates take most of the room's compile time.
+/// The only file of its room that includes Boost.Beast, whose templates take most of the room's compile time.
 #include "web_server.h"
 
 #include <canopy/base/file.h>

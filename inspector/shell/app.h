@@ -104,6 +104,8 @@ class App {
   bool open_tab(std::string_view title);
   /// Returns the key of the panel that fills the window; 0 if none does.
   char full_window() const { return full_window_ ? panels()[*full_window_].key : '\0'; }
+  /// Returns the title of the tab in front; empty before the first frame.
+  std::string_view front_tab() const { return shown_tab_ ? panels()[*shown_tab_].title : std::string_view(); }
   /// Shows all panels again. Returns false if they were already shown.
   bool leave_full_window() { return std::exchange(full_window_, std::nullopt).has_value(); }
 

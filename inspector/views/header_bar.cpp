@@ -1,6 +1,7 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
+#include <mirror/told_lines.h>
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ namespace canopy::inspector {
 namespace {
 
 struct Light {
-  const char* word;
+  std::string word;
   ImU32 colour;
 };
 
@@ -33,6 +34,9 @@ Light light_of(const Scene& scene) {
   }
   if (!scene.mirror.in_step()) return {"catching up", colours.warn};
   if (scene.mailbox.paused) return {"engine paused", colours.warn};
+  const auto& servers = scene.mirror.workers();
+  if (const std::size_t lost = servers_lost(servers))
+    return {plural(lost, "server") + " gone", lost == servers.size() ? colours.bad : colours.warn};
   return {"live", colours.good};
 }
 
@@ -118,13 +122,18 @@ void draw_trust(const Scene& scene) {
 
 void draw_light(Scene& scene) {
   const Light light = light_of(scene);
-  const float width = ImGui::CalcTextSize(light.word).x + em() * 1.3F;
+  const float width = ImGui::CalcTextSize(light.word.c_str()).x + em() * 1.3F;
   ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 6.6F);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled(
       {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
   ImGui::SetCursorScreenPos({at.x + em(), at.y});
   text(light.word, light.colour);
+  for (const std::string& line : scene.mirror.workers())
+    if (const WorkerLine server(line); !server.lost.empty()) {
+      explain(fmt::format("{}: {}. SERVERS (6) has all.", server.name, server.lost));
+      break;
+    }
   if (!scene.session.detail.empty()) explain(scene.session.detail + ".");
   if (scene.mailbox.paused && !scene.mirror.paused().empty()) explain("Paused: " + scene.mirror.paused() + ".");
 }

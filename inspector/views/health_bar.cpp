@@ -1,5 +1,6 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/told_lines.h>
 
 #include <algorithm>
 #include <array>
@@ -125,10 +126,13 @@ void draw_from_events(const Scene& scene, const Health& health) {
          "Tokens of removed blocks per second, over the last minute or since the feed began.", palette().text);
   ImGui::SameLine(0, em() * 2);
   std::size_t whole = 0;
-  for (const std::string& worker : mirror.workers()) whole += worker.find("\twhole") != worker.npos;
+  for (const std::string& line : mirror.workers()) {
+    const WorkerLine server(line);
+    whole += server.lost.empty() && server.state.starts_with("whole");
+  }
   const bool all = whole == mirror.workers().size();
   figure("events", all ? "whole" : fmt::format("{} of {} whole", whole, mirror.workers().size()),
-         "Servers from which every message has arrived. Key 6 shows what is missing.",
+         "Servers that are there and from which every message has arrived. Key 6 shows what is missing.",
          all ? palette().good : palette().warn);
 }
 

@@ -19,6 +19,14 @@ std::string rule_of(const MirrorPool& pool) {
   return pool.policy_rule.empty() ? "the node with the smallest rank is evicted first" : pool.policy_rule;
 }
 
+/// Returns the first node of the path to a node: what is below it is the node's part of the tree.
+const MirrorNode& first_of_path(const Mirror& mirror, const MirrorNode& node) {
+  constexpr std::size_t kMostSteps = 100'000;
+  const MirrorNode* at = &node;
+  for (std::size_t i = 0; i < kMostSteps && at->parent != 0; ++i) at = &mirror.node(at->parent);
+  return *at;
+}
+
 /// The nodes that are evicted next, in order, each with its rank.
 class LeavePanel final : public Panel {
  public:
@@ -34,13 +42,17 @@ class LeavePanel final : public Panel {
       return nothing_here("No node can be evicted: nothing is cached, or each cached node is under a lock.");
     constexpr ImGuiTableFlags kFlags =
         ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-    if (!ImGui::BeginTable("leave", 4, kFlags)) return;
+    const bool wide = ImGui::GetContentRegionAvail().x > em() * 26;
+    if (!ImGui::BeginTable("leave", 6, kFlags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 1.6F);
     ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
     ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
+    const ImGuiTableColumnFlags shown = wide ? 0 : ImGuiTableColumnFlags_Disabled;
+    ImGui::TableSetupColumn("hits", ImGuiTableColumnFlags_WidthFixed | shown, em() * 3);
+    ImGui::TableSetupColumn("tenant", shown, 0.7F);
     ImGui::TableSetupColumn("because");
-    column_heads({{""}, {"node"}, {"tokens", true}, {"because"}});
+    column_heads({{""}, {"node"}, {"tokens", true}, {"hits", true}, {"tenant"}, {"because"}});
     held_.look();
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()));
@@ -97,6 +109,13 @@ class LeavePanel final : public Panel {
     ImGui::TableNextColumn();
     number(grouped(node.length));
     ImGui::TableNextColumn();
+    number(grouped(node.hits));
+    ImGui::TableNextColumn();
+    const std::string tenant = space_name(scene.mirror, node.space);
+    text(fitted(tenant, ImGui::GetContentRegionAvail().x));
+    if (ImGui::IsItemHovered())
+      explain(fmt::format("{}, in the tree below {}", tenant, node_name(first_of_path(scene.mirror, node).id)));
+    ImGui::TableNextColumn();
     text(fitted(words, ImGui::GetContentRegionAvail().x));
   }
 
@@ -107,8 +126,7 @@ class LeavePanel final : public Panel {
     dim(std::to_string(place + 1));
     ImGui::TableNextColumn();
     dim(node_name(id));
-    ImGui::TableNextColumn();
-    ImGui::TableNextColumn();
+    for (int i = 0; i < 4; ++i) ImGui::TableNextColumn();
     dim("evicted meanwhile");
   }
 

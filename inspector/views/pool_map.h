@@ -38,10 +38,6 @@ class PoolMap {
   std::uint64_t free() const { return free_; }
   std::uint64_t free_runs() const { return free_runs_; }
   std::uint64_t longest_run() const { return longest_run_; }
-  /// Returns the share of the free pages that are not in the longest run.
-  double fragmentation() const {
-    return free_ ? 1 - static_cast<double>(longest_run_) / static_cast<double>(free_) : 0;
-  }
   /// Returns the number of cells that were counted page by page so far, over all updates.
   std::uint64_t counted() const { return counted_; }
 

@@ -206,16 +206,15 @@ class PoolPanel final : public Panel {
 
   void draw_foot(const MirrorPool& pool, float width) const {
     const std::string words =
-        fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free()), grouped(map_.longest_run()),
-                    map_.fragmentation() * 100,
+        fmt::format("{} free in {}, the longest of {}{}", grouped(map_.free()), plural(map_.free_runs(), "run"),
+                    grouped(map_.longest_run()),
                     map_.pages_per_cell() > 1 ? fmt::format(", {} per square", grouped(map_.pages_per_cell())) : "");
     const std::uint64_t draining = pool.draining();
     if (draining > 0) text(fitted(fmt::format("{} draining; {}", grouped(draining), words), width), palette().warn);
     else dim(fitted(words, width));
     explain(
-        fmt::format("{} free in {}, the longest of {}. Fragmentation is the share of the free pages that are not in "
-                    "the longest run. A square is {}. {}",
-                    plural(map_.free(), "page"), plural(map_.free_runs(), "run"), grouped(map_.longest_run()),
+        fmt::format("A request takes any free pages, adjacent or not: short runs cost no hits and evict nothing. A "
+                    "square is {}. {}",
                     plural(map_.pages_per_cell(), "page"), segments_words(pool)));
   }
 

@@ -103,11 +103,13 @@ void RangeSummary::draw(Scene& scene) {
   ImGui::BeginChild("range", {left, beside ? 0 : em() * 13});
   draw_figures(scene);
   draw_reasons(scene);
+  what_if_beside_ = !scene.mirror.is_from_events() && ImGui::GetContentRegionAvail().y > em() * 15;
+  if (what_if_beside_) draw_what_if(scene);
   ImGui::EndChild();
   ImGui::EndGroup();
   if (beside) ImGui::SameLine(0, gap);
   ImGui::BeginChild("prefixes", {0, 0});
-  draw_prefixes(scene);
+  draw_lists(scene);
   ImGui::EndChild();
   ImGui::EndChild();
 }
@@ -140,32 +142,57 @@ void RangeSummary::draw_reasons(const Scene& scene) {
   ImGui::EndTable();
 }
 
-void RangeSummary::draw_prefixes(Scene& scene) {
+void RangeSummary::draw_lists(Scene& scene) {
   if (scene.mirror.is_from_events()) return nothing_here(kNoRequests);
   const RangeFigures& figures = scene.figures.range();
   struct Choice {
     const char* name;
     List list;
     const char *help, *none;
+    const std::vector<PrefixFigure>* rows;
   };
-  constexpr Choice kChoices[] = {
-      {"most hits", List::hits, "Prefixes whose tokens were found most often.", "Nothing was hit."},
-      {"waste", List::waste, "Prefixes that were computed, never hit, and evicted.", "Nothing was evicted unused."},
+  const Choice choices[] = {
+      {"hits", List::hits, "Prefixes whose tokens were found most often.", "Nothing was hit.", &figures.hits},
+      {"waste", List::waste, "Prefixes that were computed, never hit, and evicted.", "Nothing was evicted unused.",
+       &figures.waste},
       {"regret", List::regret, "Prefixes that were evicted and then computed again.",
-       "Nothing that was evicted came back."}};
-  for (const Choice& each : kChoices) {
-    if (each.list != List::hits) ImGui::SameLine(0, em() * 0.4F);
+       "Nothing that was evicted came back.", &figures.regret},
+      {"what if", List::what_if, "What larger pools and smaller pages would have brought.", "", nullptr}};
+  if (what_if_beside_ && list_ == List::what_if) list_ = List::hits;
+  const Choice* chosen = choices;
+  const float indent = ImGui::GetCursorPosX();
+  for (const Choice& each : choices) {
+    if (each.list == List::what_if && what_if_beside_) break;
+    if (each.list != List::hits) flow(ImGui::CalcTextSize(each.name).x + em(), indent);
     if (choice(each.name, list_ == each.list)) list_ = each.list;
     explain(each.help);
+    if (list_ == each.list) chosen = &each;
   }
-  const std::vector<PrefixFigure>& rows = list_ == List::hits    ? figures.hits
-                                          : list_ == List::waste ? figures.waste
-                                                                 : figures.regret;
-  export_button(
-      scene, "CSV",
-      std::string("canopy-") + (list_ == List::hits ? "hits" : kChoices[static_cast<std::size_t>(list_)].name) + ".csv",
-      "these prefixes", [&] { return csv_of(prefixes_table(scene.time.history, rows)); });
-  if (rows.empty()) return nothing_here(kChoices[static_cast<std::size_t>(list_)].none);
+  if (!chosen->rows) return draw_what_if(scene);
+  export_button(scene, "CSV", std::string("canopy-") + chosen->name + ".csv", "these prefixes",
+                [&] { return csv_of(prefixes_table(scene.time.history, *chosen->rows)); });
+  if (chosen->rows->empty()) return nothing_here(chosen->none);
+  draw_prefixes(scene, *chosen->rows);
+}
+
+void RangeSummary::draw_what_if(const Scene& scene) {
+  const bool both = scene.figures.has_range();
+  const std::uint32_t page = scene.mirror.page_size();
+  const std::vector<WhatIf> range = what_if(scene.figures.all_tenants(), page),
+                            whole = what_if(scene.figures.whole_tenants(), page);
+  if (whole.empty()) return nothing_here("No request has arrived yet.");
+  if (!begin_table("what if", both)) return;
+  heads(both, "hit rate with");
+  const auto words = [](const WhatIf& each) {
+    return fmt::format("{}{:.1f} %", each.at_most ? "< " : "", each.hit_rate * 100);
+  };
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    draw_line(whole[i].with, range.empty() ? "-" : words(range[i]), words(whole[i]), both, whole[i].help.c_str());
+  ImGui::EndTable();
+  wrapped("Estimated as for LRU. Another policy keeps less in a larger pool.", palette().dim);
+}
+
+void RangeSummary::draw_prefixes(Scene& scene, const std::vector<PrefixFigure>& rows) {
   const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
   if (!ImGui::BeginTable("most", 4, kSummaryFlags | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);

@@ -43,9 +43,11 @@ class ServersTab final : public Panel {
     explain(fmt::format("{} of its {} tokens are cached by at least one other server as well.", grouped(worker.shared),
                         grouped(worker.tokens)));
     ImGui::TableNextColumn();
-    text(fitted(std::string(worker.state), ImGui::GetContentRegionAvail().x),
-         worker.state.starts_with("whole") ? palette().text : palette().warn);
-    explain(worker.state);
+    const std::string events = worker.events();
+    text(fitted(events, ImGui::GetContentRegionAvail().x), !worker.lost.empty()                ? palette().bad
+                                                           : worker.state.starts_with("whole") ? palette().text
+                                                                                               : palette().warn);
+    explain(events);
   }
 };
 

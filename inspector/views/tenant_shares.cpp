@@ -45,8 +45,7 @@ std::string share_distance(double above) {
 }  // namespace
 
 void TenantShares::list(const Scene& scene) {
-  if (commits_ == scene.mirror.commits() && version_ == scene.figures.version()) return;
-  commits_ = scene.mirror.commits(), version_ = scene.figures.version();
+  if (!paid_.update(scene)) return;
   const MirrorTenants& tenants = scene.mirror.tenants();
   const std::vector<std::uint64_t> cached = scene.mirror.tenant_tokens();
   const MirrorPool& pool = scene.mirror.pool(0);
@@ -56,17 +55,6 @@ void TenantShares::list(const Scene& scene) {
       shares_of(tenants, cached, pool.limit == kUnlimited ? all_cached : pool.limit * scene.mirror.page_size());
 
   const bool range = scene.figures.has_range();
-  paid_.clear();
-  if (range) paid_ = scene.figures.all_tenants().paid;
-  else
-    for (const auto& [pair, tokens] : tenants.payments) paid_.push_back({pair.first, pair.second, tokens});
-  std::erase_if(paid_, [&](const PaidTokens& each) {  // a range may reach beyond a restart of the engine
-    return each.from >= tenants.all.size() || each.taker >= tenants.all.size();
-  });
-  sort_paid(paid_);
-  all_paid_ = other_paid_ = range ? scene.figures.all_tenants().other_paid : tenants.other_payments;
-  for (const PaidTokens& each : paid_) all_paid_ += each.tokens;
-
   rows_.clear();
   scale_ = 1;
   for (std::uint32_t i = 0; i < tenants.all.size(); ++i) {
@@ -79,7 +67,7 @@ void TenantShares::list(const Scene& scene) {
   std::vector<Row*> by_number(tenants.all.size());
   for (Row& row : rows_) by_number[row.tenant] = &row;
   if (range)
-    for (const PaidTokens& each : paid_) {
+    for (const PaidTokens& each : paid_.pairs()) {
       if (by_number[each.from]) by_number[each.from]->paid += each.tokens;
       if (by_number[each.taker]) by_number[each.taker]->taken += each.tokens;
     }
@@ -111,7 +99,7 @@ void TenantShares::draw(Scene& scene) {
   ImGui::EndChild();
   if (beside) ImGui::SameLine(0, em());
   ImGui::BeginChild("paid");
-  draw_paid(scene);
+  paid_.draw(scene);
   ImGui::EndChild();
 }
 
@@ -201,44 +189,6 @@ void TenantShares::draw_bar(const Row& row) const {
   };
   if (static_cast<double>(row.ceiling) <= scale_) line(static_cast<double>(row.ceiling), palette().bad);
   line(row.share, palette().text);
-}
-
-void TenantShares::draw_paid(const Scene& scene) {
-  text("who paid for whom");
-  ImGui::SameLine(0, em() * 0.6F);
-  dim(fitted(scene.figures.has_range() ? "in the range" : "since the engine began", ImGui::GetContentRegionAvail().x));
-  if (all_paid_ == 0) return dim("No tenant lost anything for another one.");
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("pairs", 4, kFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("from");
-  ImGui::TableSetupColumn("for");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  column_heads({{"evicted from"}, {"for"}, {"tokens", true}, {"of all", true}});
-  const std::vector<MirrorTenant>& all = scene.mirror.tenants().all;
-  const auto row = [&](const std::string& from, const std::string& taker, std::uint64_t tokens) {
-    ImGui::TableNextRow();
-    for (const std::string& name : {from, taker}) {
-      ImGui::TableNextColumn();
-      text(fitted(name, ImGui::GetContentRegionAvail().x));
-    }
-    ImGui::TableNextColumn();
-    number(share_amount(tokens));
-    ImGui::TableNextColumn();
-    number(percent(tokens, all_paid_));
-  };
-  const int others = other_paid_ > 0 ? 1 : 0;
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(paid_.size()) + others);
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (at < paid_.size()) row(all[paid_[at].from].shown_name(), all[paid_[at].taker].shown_name(), paid_[at].tokens);
-      else row("(other pairs)", "", other_paid_);
-    }
-  ImGui::EndTable();
 }
 
 }  // namespace canopy::inspector

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <history/bucket.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "evicted_for.h"
 #include "scene.h"
 #include "sorted_table.h"
 
@@ -28,8 +27,8 @@ class TenantShares {
 
   /// Draws the rest of the open tab, beginning in a line of widgets.
   void draw(Scene& scene);
-  const std::vector<Row>& rows() const { return rows_; }         ///< as they were last drawn
-  const std::vector<PaidTokens>& paid() const { return paid_; }  ///< most tokens first
+  const std::vector<Row>& rows() const { return rows_; }                 ///< as they were last drawn
+  const std::vector<PaidTokens>& paid() const { return paid_.pairs(); }  ///< most tokens first
 
  private:
   void list(const Scene& scene);
@@ -37,14 +36,11 @@ class TenantShares {
   void draw_table(float width);
   void draw_row(const Row& row) const;
   void draw_bar(const Row& row) const;
-  void draw_paid(const Scene& scene);
 
-  std::uint64_t commits_ = ~std::uint64_t{0}, version_ = 0;
   TableOrder order_{2, true};
   std::vector<Row> rows_;
-  std::vector<PaidTokens> paid_;
-  std::uint64_t all_paid_ = 0, other_paid_ = 0;  ///< tokens; other: by pairs that are not known apart
-  double scale_ = 1;                             ///< tokens of a whole bar
+  EvictedFor paid_;
+  double scale_ = 1;  ///< tokens of a whole bar
 };
 
 }  // namespace canopy::inspector

@@ -60,16 +60,39 @@ void TenantsTab::list(const Scene& scene) {
   });
 }
 
+void TenantsTab::draw_choice(const char* other, const char* help) {
+  const bool shown = shares_shown_.value_or(false);
+  if (choice(other, shown)) shares_shown_ = true;
+  explain(help);
+  ImGui::SameLine(0, em() * 0.4F);
+  if (choice("use", !shown)) shares_shown_ = false;
+  explain("Requests, hits, waste and regret of each namespace.");
+  ImGui::SameLine(0, em() * 0.8F);
+}
+
 void TenantsTab::draw(Scene& scene) {
-  if (!scene.mirror.tenants().all.empty()) {
-    if (choice("shares", shares_shown_)) shares_shown_ = true;
-    explain("What each tenant may have of the pool and what it has, and which tenant lost tokens for which.");
-    ImGui::SameLine(0, em() * 0.4F);
-    if (choice("use", !shares_shown_)) shares_shown_ = false;
-    explain("Requests, hits, waste and regret of each namespace.");
-    ImGui::SameLine(0, em() * 0.8F);
-    if (shares_shown_) return shares_.draw(scene);
+  const bool has_shares = !scene.mirror.tenants().all.empty();
+  if (!shares_shown_ && has_shares) shares_shown_ = true;
+  if (has_shares) {
+    draw_choice("shares", "What each tenant may have of the pool and what it has, and which lost tokens for which.");
+    return *shares_shown_ ? shares_.draw(scene) : draw_use(scene);
   }
+  paid_.update(scene);
+  const float room = ImGui::GetContentRegionAvail().x, pairs = em() * 25;
+  if (room < em() * 76) {
+    draw_choice("evicted for", "Which namespace lost tokens because which other one needed room.");
+    return shares_shown_.value_or(false) ? paid_.draw(scene) : draw_use(scene);
+  }
+  ImGui::BeginChild("use", {room - pairs - em(), 0});
+  draw_use(scene);
+  ImGui::EndChild();
+  ImGui::SameLine(0, em());
+  ImGui::BeginChild("paid");
+  paid_.draw(scene);
+  ImGui::EndChild();
+}
+
+void TenantsTab::draw_use(Scene& scene) {
   dim(scene.figures.has_range() ? "in the range" : "whole time");
   ImGui::SameLine(0, em() * 0.8F);
   ImGui::SetNextItemWidth(std::max(em() * 3, std::min(em() * 9, ImGui::GetContentRegionAvail().x - em() * 8)));

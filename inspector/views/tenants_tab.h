@@ -3,9 +3,11 @@
 #include <imgui.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "evicted_for.h"
 #include "panel.h"
 #include "sorted_table.h"
 #include "tenant_shares.h"
@@ -13,19 +15,22 @@
 namespace canopy::inspector {
 
 /// The namespaces, with their figures in the range or of the whole time. A click shows only that namespace everywhere.
-/// If tenants have shares: also these, and which paid for which.
+/// Also which lost tokens for which and, if tenants have shares, these.
 class TenantsTab final : public Panel {
  public:
   void draw(Scene& scene) override;
   /// Rows as they were last drawn, from top to bottom.
   const std::vector<TenantFigures>& rows() const { return rows_; }
   TableOrder& order() { return order_; }
-  /// Chooses between the shares and the figures of namespaces, if tenants have shares.
+  /// Chooses between the figures of namespaces, and the shares or, without shares, losses for other namespaces.
   void show_shares(bool shares) { shares_shown_ = shares; }
   const TenantShares& shares() const { return shares_; }
+  const EvictedFor& paid() const { return paid_; }  ///< without shares
 
  private:
   void list(const Scene& scene);
+  void draw_choice(const char* other, const char* help);
+  void draw_use(Scene& scene);
   void draw_row(Scene& scene, const TenantFigures& tenant, std::uint64_t held) const;
 
   std::array<char, 64> find_{};
@@ -34,7 +39,8 @@ class TenantsTab final : public Panel {
   std::uint64_t version_ = ~std::uint64_t{0};
   std::vector<TenantFigures> rows_;
   TenantShares shares_;
-  bool shares_shown_ = true;
+  EvictedFor paid_;
+  std::optional<bool> shares_shown_;  ///< empty: the shares, if there are any
 };
 
 }  // namespace canopy::inspector

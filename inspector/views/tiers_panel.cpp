@@ -102,7 +102,8 @@ class TiersPanel final : public Panel {
 
   static void draw_pools(const Mirror& mirror) {
     if (!ImGui::BeginTable("pools", 4, kFlags)) return;
-    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, em() * kLabels);
+    const float label = em() * kLabels - 2 * ImGui::GetStyle().CellPadding.x;  // the bar is above the charts
+    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, label);
     ImGui::TableSetupColumn("");
     ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 7.5F);
     ImGui::TableSetupColumn("moving", ImGuiTableColumnFlags_WidthFixed, em() * 4);

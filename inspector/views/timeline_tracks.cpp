@@ -60,6 +60,7 @@ std::string tokens(std::uint64_t count) { return brief(static_cast<double>(count
 std::string with_room(std::string_view words, float room) {
   const bool narrow = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x > room;
   if (narrow && words.ends_with(kUnit)) words.remove_suffix(kUnit.size());
+  if (narrow) words = words.substr(0, words.find(", "));
   return fitted(std::string(words), room);
 }
 

@@ -65,24 +65,23 @@ NodeFacts Groups::facts(Slot slot, std::size_t group, const PolicyClock& clock) 
 }
 
 void Groups::requeue(Slot slot, std::size_t group) {
+  if (!may_evict(slot, group)) return withdraw(slot, group);
   if (apart_) [[unlikely]]
     return requeue_apart(slot, group);
   VictimQueue& queue = groups_[group].queue;
-  const bool waits = queue.contains(slot);
-  if (!may_evict(slot, group)) {
-    if (waits) queue.erase(slot);
-    return;
-  }
   const QueuedNode entry = ranked(*groups_[group].group.eviction, slot, group);
-  if (waits) queue.update(slot, entry.rank, entry.order);
+  if (queue.contains(slot)) queue.update(slot, entry.rank, entry.order);
   else queue.push(slot, entry.rank, entry.order);
 }
 
 [[gnu::noinline]] void Groups::requeue_apart(Slot slot, std::size_t group) {
-  TenantQueues& queues = groups_[group].of_tenants;
   const NamespaceId space = nodes_[slot].space;
-  if (may_evict(slot, group)) queues.put(spaces_.tenant(space), ranked(policy(group, space), slot, group));
-  else if (holds_(slot, group).place != QueuePlaces::kNone) queues.erase(spaces_.tenant(space), slot);
+  groups_[group].of_tenants.put(spaces_.tenant(space), ranked(policy(group, space), slot, group));
+}
+
+[[gnu::noinline]] void Groups::erase(Slot slot, std::size_t group) {
+  if (apart_) groups_[group].of_tenants.erase(spaces_.tenant(nodes_[slot].space), slot);
+  else groups_[group].queue.erase(slot);
 }
 
 void Groups::requeue(Slot slot) {
@@ -236,7 +235,7 @@ void Groups::leave(Slot slot, TenantId to) {
   const TenantId from = spaces_.tenant(nodes_[slot].space);
   for (std::size_t g = 0; g < size_; ++g) {
     EvictionStrategy& common = *groups_[g].group.eviction;
-    if (holds_(slot, g).place != QueuePlaces::kNone) groups_[g].of_tenants.erase(from, slot);
+    withdraw(slot, g);
     if (&policy_of(g, from, common) != &policy_of(g, to, common)) holds_.word(slot, g) = {};
   }
 }

@@ -68,11 +68,15 @@ class Groups {
   /// evicted anywhere and leaves a tombstone (a gap).
   bool may_evict(Slot slot, std::size_t group) const {
     const Node& node = nodes_[slot];
-    return node.parent != 0 && (node.resident >> group & 1) && holds_(slot, group).count == 0 &&
-           (node.children == 0 || !groups_[group].whole_path());
+    return (node.children == 0 || !groups_[group].whole_path()) && (node.resident >> group & 1) &&
+           holds_(slot, group).count == 0 && node.parent != 0;
   }
   /// Updates a node's place in the group's queue after a change of its facts.
   void requeue(Slot slot, std::size_t group);
+  /// Takes a node that the group may no longer evict out of its queue, if it is in it.
+  void withdraw(Slot slot, std::size_t group) {
+    if (holds_(slot, group).place != QueuePlaces::kNone) erase(slot, group);
+  }
   /// Updates a node's place in the queues of all groups.
   void requeue(Slot slot);
   /// Updates a node's place in the queues of the groups with a reach, where a node may be in the queue while a request
@@ -128,6 +132,7 @@ class Groups {
  private:
   QueuedNode ranked(EvictionStrategy& policy, Slot slot, std::size_t group) const;
   void requeue_apart(Slot slot, std::size_t group);
+  void erase(Slot slot, std::size_t group);
   Slot front_of_all(std::size_t group) const;
   EvictionStrategy& policy_of(std::size_t group, TenantId tenant, EvictionStrategy& common) const;
   void look_at_policies(std::size_t group);

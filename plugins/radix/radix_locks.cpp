@@ -123,7 +123,8 @@ void RadixIndex::add_resident(Slot slot, std::size_t group) {
 void RadixIndex::set_protected(Slot slot, std::size_t group, bool is_protected) {
   const Node& node = nodes_[slot];
   if (node.resident >> group & 1) spaces_.set_protected(node.space, group, node.length, is_protected);
-  groups_.requeue(slot, group);
+  if (is_protected) groups_.withdraw(slot, group);
+  else groups_.requeue(slot, group);
 }
 
 }  // namespace canopy::radix

@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "start_threads.h"
+
 namespace canopy::slots {
 
 namespace {
@@ -21,7 +23,7 @@ struct alignas(4096) Block {
 }  // namespace
 
 HeadScan::HeadScan(const SlotFiles& files) : files_(files), slots_(files.shape().slots) {
-  for (unsigned i = 0; i < std::min<Slot>(kThreads, slots_ / kPart + 1); ++i) threads_.emplace_back([this] { read(); });
+  start_threads(threads_, std::min<Slot>(kThreads, slots_ / kPart + 1), [this] { read(); });
 }
 
 HeadScan::~HeadScan() {

@@ -14,6 +14,9 @@ namespace canopy::slots {
 
 namespace {
 
+// A disk without room for all slots must have room for the table and the small files beside them.
+constexpr std::uint64_t kTableEntry = 64, kOtherFiles = std::uint64_t{32} << 10;
+
 /// Allocates disk space for `bytes` bytes. Returns the number of bytes that the file has room for.
 std::uint64_t take_room(int file, std::uint64_t bytes, std::uint64_t step) {
   const auto fits = [&](std::uint64_t size) {
@@ -51,10 +54,17 @@ SlotFiles::SlotFiles(const std::string& path, Shape shape, bool direct) : shape_
     if (static_cast<std::uint64_t>(facts.st_size) > bytes && ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       fail(name, "cannot be shortened", errno);
     errno = 0;
-    const auto fitting = static_cast<Slot>(take_room(file.get(), bytes, shape.record_bytes) / shape.record_bytes);
+    auto fitting = static_cast<Slot>(take_room(file.get(), bytes, shape.record_bytes) / shape.record_bytes);
     const int error = errno;
+    if (fitting < here && (error == ENOSPC || error == EDQUOT)) {
+      const std::uint64_t beside = kOtherFiles + (std::uint64_t{first} + fitting) * kTableEntry;
+      fitting -= static_cast<Slot>(std::min<std::uint64_t>(fitting, beside / shape.record_bytes + 1));
+      if (::ftruncate(file.get(), static_cast<off_t>(fitting * shape.record_bytes)) != 0)
+        fail(name, "cannot be shortened", errno);
+    }
     first += fitting;
     if (fitting < here) {
+      if (first == 0 && !had_bytes_) ::unlink(name.c_str());
       if (first == 0) fail(name, "has no room for a record of " + std::to_string(shape.record_bytes) + " bytes", error);
       shape_.slots = first;
       std::fprintf(stderr, "canopy: slots: %s has room for %u of %u records\n", path.c_str(), first, wanted);

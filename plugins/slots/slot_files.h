@@ -29,8 +29,9 @@ struct Shape {
 class SlotFiles {
  public:
   /// Creates and sizes the files in the folder `path`. Existing content stays, up to `shape.slots`. If the disk has
-  /// less room, shape().slots becomes smaller and a warning goes to stderr. Throws std::runtime_error if there is no
-  /// room for one slot. `direct`: uses O_DIRECT, or warns on stderr if the file system does not support it.
+  /// less room, shape().slots becomes smaller, room stays for the table, and a warning goes to stderr. Throws
+  /// std::runtime_error if there is no room for one slot. `direct`: uses O_DIRECT, or warns on stderr if the file
+  /// system does not support it.
   SlotFiles(const std::string& path, Shape shape, bool direct);
 
   const Shape& shape() const { return shape_; }

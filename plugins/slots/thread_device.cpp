@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "device.h"
+#include "start_threads.h"
 
 namespace canopy::slots {
 
@@ -18,7 +19,7 @@ namespace {
 class ThreadDevice final : public Device {
  public:
   ThreadDevice(int event, std::uint32_t depth, std::uint32_t threads) : event_(event), depth_(depth) {
-    for (std::uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    start_threads(threads_, threads, [this] { work(); });
   }
   ~ThreadDevice() override {
     {

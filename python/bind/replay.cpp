@@ -174,6 +174,7 @@ void bind_replay(nb::module_& module) {
         order.options.abort_permille = abort_permille;
         order.options.min_uncached = min_uncached;
         order.options.rematch = rematch;
+        order.options.failed_report = true;
         return replay_with(std::move(order));
       },
       nb::kw_only(), "engine"_a, "changes"_a = nb::none(), "trace"_a = nb::none(), "workload"_a = nb::none(),

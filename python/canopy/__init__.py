@@ -31,7 +31,7 @@ from .feed import Feed
 from .policy import Policy
 from .replaying import Report, replay
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Added",
     "Comparison",

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -56,6 +57,8 @@ constexpr Check kChecks[] = {
     {"planted_test_slots", {"--source-file=*slots_*"}, {"plugins/slots"}},
     {"planted_test_redis", {"--source-file=*parts_test*,*resp_test*,*scripted_test*"}, {"plugins/redis"}},
     {"planted_test_bind", {"--source-file=*chunk_*"}, {"python/bind"}},
+    {"planted_test_c", {"--source-file=*contract_test*"}, {"c/"}},
+    {"planted_test_c", {"--source-file=*lockstep_test*"}, {"c/"}},
     {"planted_test_tiers", {"--source-file=*page_record*"}, {"core/tiers/page_record"}},
     {"planted_test_bridge", {"--source-file=*workers_test*"}, {"inspector/bridge"}},
     {"planted_test_bridge", {"--source-file=*follower_test*"}, {"inspector/bridge"}},
@@ -128,9 +131,8 @@ std::vector<char*> environment_with(std::vector<std::string>& settings) {
   return all;
 }
 
-/// Runs one check with one fault; what it objects to, empty if all of it passed.
-std::string run(const fs::path& folder, const Check& check, std::size_t fault) {
-  constexpr auto kPatience = std::chrono::seconds(60);
+/// Runs one check with one fault; what it objects to, empty if all of it passed in the time that it may take.
+std::string run(const fs::path& folder, const Check& check, std::size_t fault, Clock::duration patience) {
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return "no pipe";
   posix_spawn_file_actions_t actions;
@@ -156,7 +158,7 @@ std::string run(const fs::path& folder, const Check& check, std::size_t fault) {
   }
 
   std::string output, objection;
-  const auto deadline = Clock::now() + kPatience;
+  const auto deadline = Clock::now() + patience;
   for (bool open = true; open && objection.empty();) {
     pollfd waiting{pipe_ends[0], POLLIN, 0};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -181,41 +183,63 @@ std::string run(const fs::path& folder, const Check& check, std::size_t fault) {
                                      : fmt::format("a crash: {}", strsignal(WTERMSIG(status)));
 }
 
-/// All checks, those that are meant for a fault's file first.
-std::vector<Check> checks_for(const std::string& file) {
-  std::vector<Check> checks;
-  for (const bool meant : {true, false})
-    for (const Check& check : kChecks)
-      if (std::ranges::any_of(check.objects_first_to,
-                              [&](const char* begin) { return begin && file.starts_with(begin); }) == meant)
-        checks.push_back(check);
-  return checks;
-}
+/// The order in which the checks are tried: first those that are meant for a fault's file, of these first the one that
+/// noticed the last fault in this file.
+class Order {
+ public:
+  std::vector<std::size_t> of(const std::string& file) {
+    std::vector<std::size_t> checks;
+    for (const bool meant : {true, false})
+      for (std::size_t i = 0; i < std::size(kChecks); ++i)
+        if (std::ranges::any_of(kChecks[i].objects_first_to,
+                                [&](const char* begin) { return begin && file.starts_with(begin); }) == meant)
+          checks.push_back(i);
+    const std::lock_guard lock(mutex_);
+    if (const auto last = noticed_.find(file); last != noticed_.end()) {
+      const auto at = std::ranges::find(checks, last->second);
+      std::rotate(checks.begin(), at, at + 1);
+    }
+    return checks;
+  }
+  void noticed(const std::string& file, std::size_t check) {
+    const std::lock_guard lock(mutex_);
+    noticed_[file] = check;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> noticed_;
+};
+
+/// How long a check takes without a fault.
+using Times = std::array<Clock::duration, std::size(kChecks)>;
 
 struct Verdict {
   std::string caught_by;  ///< empty: no check noticed
   std::chrono::milliseconds took{};
 };
 
-Verdict try_fault(const fs::path& folder, std::size_t number) {
+Verdict try_fault(const fs::path& folder, std::size_t number, const Times& times, Order& order) {
   const auto start = Clock::now();
+  const std::string file = kPlanted[number - 1].file;
   Verdict verdict;
-  for (const Check& check : checks_for(kPlanted[number - 1].file)) {
-    verdict.caught_by = run(folder, check, number);
+  for (const std::size_t check : order.of(file)) {
+    verdict.caught_by = run(folder, kChecks[check], number, std::chrono::seconds(5) + 10 * times[check]);
     if (verdict.caught_by.empty()) continue;
-    verdict.caught_by.insert(0, fmt::format("{}: ", check.program + std::strlen("planted_")));
+    order.noticed(file, check);
+    verdict.caught_by.insert(0, fmt::format("{}: ", kChecks[check].program + std::strlen("planted_")));
     break;
   }
   verdict.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   return verdict;
 }
 
-/// Calls work(0) ... work(count - 1), on as many threads as there are cores.
+/// Calls work(0) ... work(count - 1), on one thread more than there are cores, because some checks wait.
 template <class Work>
 void in_parallel(std::size_t count, Work&& work) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+  for (unsigned i = 0; i <= std::max(1U, std::thread::hardware_concurrency()); ++i)
     threads.emplace_back([&] {
       for (std::size_t at = next++; at < count; at = next++) work(at);
     });
@@ -232,10 +256,12 @@ void limit_children() {
   limit(RLIMIT_AS, rlim_t{8} << 30);
 }
 
-bool all_pass_without_a_fault(const fs::path& folder) {
+bool all_pass_without_a_fault(const fs::path& folder, Times& times) {
   std::atomic<bool> all = true;
   in_parallel(std::size(kChecks), [&](std::size_t i) {
-    const std::string objection = run(folder, kChecks[i], 0);
+    const auto start = Clock::now();
+    const std::string objection = run(folder, kChecks[i], 0, std::chrono::seconds(240));
+    times[i] = Clock::now() - start;
     if (objection.empty()) return;
     all = false;
     fmt::print("without a fault, {} {}: {}\n", kChecks[i].program, kChecks[i].filters[0], objection);
@@ -258,12 +284,14 @@ int main(int argc, char** argv) {
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   limit_children();
   const auto start = Clock::now();
-  if (!all_pass_without_a_fault(folder)) return 1;
+  Times times;
+  if (!all_pass_without_a_fault(folder, times)) return 1;
 
+  Order order;
   std::vector<Verdict> verdicts(numbers.size());
   std::mutex printing;
   in_parallel(numbers.size(), [&](std::size_t i) {
-    verdicts[i] = try_fault(folder, numbers[i]);
+    verdicts[i] = try_fault(folder, numbers[i], times, order);
     const std::lock_guard lock(printing);
     fmt::print("{:6} ms  {:40} {}\n", verdicts[i].took.count(), kPlanted[numbers[i] - 1].name,
                verdicts[i].caught_by.empty() ? "NO CHECK NOTICED" : verdicts[i].caught_by);

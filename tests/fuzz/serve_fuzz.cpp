@@ -49,6 +49,10 @@ struct Sockets {
   }
   void check(std::string_view first, std::string_view then) {
     const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+    // A closed connection keeps its port for a minute: clients come from many of loopback's addresses.
+    sockaddr_in from{};
+    from.sin_family = AF_INET, from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + clients++ % 200);
+    EXPECT(::bind(client, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) == 0, first);
     sockaddr_in to{};
     to.sin_family = AF_INET, to.sin_port = htons(static_cast<std::uint16_t>(server->port()));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -68,6 +72,7 @@ struct Sockets {
   }
   Feed feed;
   std::unique_ptr<WebServer> server;
+  std::uint32_t clients = 0;
 };
 
 /// Messages: a byte says whether it is a text and how long it is. Without the token a page gets nothing.

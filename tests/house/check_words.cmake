@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 # The folders whose headers are read.
-set(checked core inspector plugins apps python/bind tests/conformance tests/tools)
+set(checked c core inspector plugins apps python/bind tests/conformance tests/tools)
 set(relatives "What|Whether|Of|Which|How|Where|Why")
 set(trailing_relatives "${relatives}|what|whether|of|which|how|where|why|whose")
 set(refused "told|tells|anew|by lot|of no use|so manieth|at hand|be had|no more|nobody|somebody|whoever|who")

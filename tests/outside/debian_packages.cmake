@@ -25,7 +25,7 @@ file(GLOB packages ${WORK}/made/*.deb)
 foreach(package IN LISTS packages)
   step(${dpkg-deb} -x ${package} ${WORK}/root)
   step(${dpkg-deb} -c ${package})
-  string(REGEX REPLACE ".*/([a-z-]+)_[^/]*$" "\\1" name ${package})
+  string(REGEX REPLACE ".*/([a-z0-9-]+)_[^/]*$" "\\1" name ${package})
   set(files_${name} "${output}")
 endforeach()
 # has(PACKAGE PATH...): fails if the package lacks one of the files.
@@ -39,6 +39,9 @@ endfunction()
 has(canopy usr/bin/canopy usr/bin/canopy-slots canopy/plugins/radix.so libexec/canopy/canopy-contract man/man1/canopy.1.gz man/man1/canopy-slots.1.gz
     bash-completion/completions/canopy zsh/vendor-completions/_canopy fish/vendor_completions.d/canopy.fish
     share/canopy/configs/engines/lru.yaml doc/canopy/copyright)
+has(libcanopy1 libcanopy.so.1 libcanopy.so.1.0 doc/libcanopy1/copyright)
+has(libcanopy-dev usr/include/canopy/c/canopy.h libcanopy.so cmake/canopy/canopy-c.cmake pkgconfig/canopy-c.pc
+    share/canopy/examples/server_loop/server_loop.rs)
 has(libcanopy-dev usr/include/canopy/engine/engine.h cmake/canopy/canopy-config.cmake pkgconfig/canopy.pc libcanopy_engine.a
     share/canopy/examples/one_request/one_request.cpp)
 if(files_canopy MATCHES "include/canopy|canopy-inspector")
@@ -50,6 +53,18 @@ endif()
 step(${WORK}/root/usr/bin/canopy demo)
 if(NOT output MATCHES " 0 violations")
   message(FATAL_ERROR "canopy demo of the package:\n${output}")
+endif()
+# The example in C, from the unpacked packages.
+find_program(cc cc)
+if(cc)
+  file(GLOB_RECURSE library ${WORK}/root/libcanopy.so)
+  cmake_path(GET library PARENT_PATH folder)
+  step(${cc} -std=c99 -I${WORK}/root/usr/include ${WORK}/root/usr/share/canopy/examples/server_loop/server_loop.c
+       -L${folder} -lcanopy -Wl,-rpath,${folder} -o ${WORK}/server_loop)
+  step(${WORK}/server_loop ${WORK}/root/usr/share/canopy/configs/engines/lru.yaml)
+  if(NOT output MATCHES " 0 violations, digest ")
+    message(FATAL_ERROR "the example in C over the package's library:\n${output}")
+  endif()
 endif()
 if(lintian)
   step(${lintian} --allow-root --fail-on error ${packages})

@@ -2,6 +2,7 @@
 
 #include <canopy/base/figures.h>
 #include <canopy/base/random.h>
+#include <canopy/base/reason.h>
 #include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -121,7 +123,15 @@ class Comparing {
     const unsigned threads = std::clamp<unsigned>(options_.jobs, 1, static_cast<unsigned>(tasks_.size()));
     board_.threads = threads;
     std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
+    workers.reserve(threads);
+    for (unsigned i = 0; i < threads; ++i) try {
+        workers.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {  // fewer threads do the same work
+        if (workers.empty()) throw;
+        const std::lock_guard lock(board_.mutex);
+        board_.threads -= threads - i;
+        break;
+      }
     const auto all = static_cast<double>(tasks_.size()) * static_cast<double>(trace_.asked.size());
     std::unique_lock lock(board_.mutex);
     while (!board_.ended.wait_for(lock, std::chrono::milliseconds(100), [&] { return board_.threads == 0; })) {
@@ -134,15 +144,16 @@ class Comparing {
   }
 
   void work() {
-    const std::shared_ptr<void> watch = options_.watch ? options_.watch() : nullptr;
+    std::shared_ptr<void> watch;
     for (;;) {
       const std::size_t at = board_.next++;
       if (at >= tasks_.size() || (options_.stopped && options_.stopped())) break;
       std::optional<Error> error;
       try {
+        if (options_.watch && !watch) watch = options_.watch();
         error = run(tasks_[at]);
       } catch (const std::exception& thrown) {
-        error = Error{thrown.what()};
+        error = Error{reason_of(thrown)};
       }
       if (!error) continue;
       board_.next = tasks_.size();
@@ -235,6 +246,7 @@ class Comparing {
     replay::Options options;
     options.content = false;
     options.stopped = options_.stopped;
+    options.failed_report = true;
     options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
       hits.push_back(matched / config.page_size);
     };
@@ -251,13 +263,9 @@ class Comparing {
     row.rejected = report->rejected;
     row.waiting = waiting_in(*engine, unit);
     task.checks = report->ledger_checks;
-    task.violations = report->violations + (report->inserts_cut_short > 0);
+    task.violations = report->violations;
     task.reports = report->reports;
     task.notes = report->notes;
-    if (report->inserts_cut_short > 0)
-      task.reports.push_back(fmt::format(
-          "the index had no memory for {} of its matches and inserts, so this row is that of a smaller cache",
-          grouped(report->inserts_cut_short)));
     return {};
   }
 

@@ -6,7 +6,7 @@ namespace canopy::lab {
 
 using nlohmann::ordered_json;
 
-CANOPY_TO_JSON(NodeReplay, capacity_tokens, hit_tokens)
+CANOPY_TO_JSON(NodeReplay, capacity_tokens, hit_tokens, violations, reports)
 
 static void to_json(ordered_json& json, const CurvePoint& point) {
   CANOPY_PUT(json, point, capacity_tokens, hit_tokens, hit_rate);

@@ -14,6 +14,8 @@ namespace canopy::lab {
 /// The tokens that `canopy replay`, which evicts whole nodes, reuses at a point of a curve.
 struct NodeReplay {
   std::uint64_t capacity_tokens = 0, hit_tokens = 0;
+  std::uint64_t violations = 0;        ///< if any, hit_tokens is not what a cache of this size reuses
+  std::vector<std::string> reports{};  ///< violations in words
 };
 
 /// The results of `canopy compare --curve`.

@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <cache/guard/ports.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,14 +10,6 @@
 
 namespace canopy::lab {
 namespace {
-
-struct Words final : Scratch {
-  std::span<std::uint32_t> words(std::size_t count) override {
-    if (room.size() < count) room.resize(count);
-    return {room.data(), count};
-  }
-  std::vector<std::uint32_t> room;
-};
 
 /// Returns the bytes of the machine's memory that prompts may take; the rest is for the engines.
 std::uint64_t most_bytes() {
@@ -52,7 +45,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
   std::unordered_map<std::string, std::uint32_t> spaces;
   workload::ClientRequest client;
   std::vector<std::uint64_t> prints;
-  Words scratch;
+  KeyWords scratch;
   std::uint64_t bytes_kept = 0;
   const std::uint64_t most = most_bytes();
   for (;;) {

@@ -45,6 +45,9 @@ struct Options {
   /// as does Mode::timed.
   std::uint32_t min_uncached = 0;
   std::vector<Resize> resizes;
+  /// True: a run with violations returns its report too, for a caller that shows Report::violations and ends with
+  /// exit code 1.
+  bool failed_report = false;
   std::function<bool()> stopped = {};  ///< Called before each request and each simulated step. True ends the run.
   /// Called for each request after its match, with the resident tokens. May be empty.
   std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
@@ -115,9 +118,10 @@ struct Report {
   std::vector<TenantUse> tenants;  ///< at the end; empty if no tenant has a share
   std::vector<TenantPayment> payments;
   std::optional<PublishedReport> published;
-  std::vector<std::string> reports;  ///< Violations in words.
-  std::vector<std::string> notes;    ///< Memory that the system refused.
-  std::vector<Sample> samples;       ///< About a hundred, evenly spaced in requests.
+  std::vector<std::string> reports;  ///< Violations in words. Not empty if there are violations.
+  /// Warnings that a reader of the figures should know, such as memory that the system refused.
+  std::vector<std::string> notes;
+  std::vector<Sample> samples;  ///< About a hundred, evenly spaced in requests.
 
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
@@ -129,7 +133,9 @@ struct Report {
 /// Called every 64 requests with the share of the source that was read (0 to 1) and the requests so far.
 using Progress = std::function<void(double, std::uint64_t)>;
 
-/// Runs a source through an engine. Returns an error if the source has one.
+/// Runs a source through an engine. Returns an error if the source has one. If a rule was violated, or the index lacked
+/// memory, the figures are not those of the configured cache: then the error is the first of Report::reports, unless
+/// Options::failed_report is set.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
 /// A figure of the list, with its getter.

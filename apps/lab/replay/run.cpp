@@ -1,7 +1,9 @@
 #include "run.h"
 
 #include <cache/guard/index_port.h>
+#include <canopy/base/figures.h>
 #include <engine/state_of.h>
+#include <fmt/format.h>
 #include <workload/text.h>
 
 #include <algorithm>
@@ -91,6 +93,13 @@ void Run::report_tier() {
   told.latest_us = latest_us_;
   told.hidden_us = load_us_ - std::min(load_us_, idle_us_);
   report.inserts_cut_short += use.inserts_cut_short;
+  const std::uint64_t dropped = told.counters[Counter::dropped_tokens_storage];
+  const std::uint64_t written = told.counters[Counter::written_tokens_storage];
+  if (dropped > written / 9)  // more than a tenth of what left the host tier
+    report.notes.push_back(
+        fmt::format("{:.0f} % of what left the host tier was not written to the storage, because its room was needed "
+                    "before: a larger host tier, a faster storage or requests at the pace of a server (--pace) help",
+                    100 * static_cast<double>(dropped) / static_cast<double>(dropped + written)));
 }
 
 void Run::turn(std::uint64_t now_us) {
@@ -201,6 +210,14 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.violations += run.content->violations();
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
+  if (report.inserts_cut_short > 0) {
+    ++report.violations;
+    report.reports.push_back(
+        fmt::format("there was not enough memory for {} of the index's matches and inserts: hits and digest are those "
+                    "of a smaller cache",
+                    grouped(report.inserts_cut_short)));
+  }
+  if (report.violations > 0 && !options.failed_report) return Error{"a replay failed: " + report.reports.front()};
   // Hashes in rejected requests, which the engine never received.
   report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();

@@ -62,6 +62,7 @@ Result<bool> LineReader::fill() {
   int state = Z_OK;
   const char* why = ::gzerror(file_->file, &state);
   if (got < 0 || state != Z_OK) {
+    if (state == Z_MEM_ERROR) throw std::bad_alloc();
     ++number_;
     if (state == Z_BUF_ERROR) return Error{place() + ": the gzip data ends too early; was the file cut off?"};
     if (state == Z_ERRNO) return Error{place() + ": the file cannot be read beyond this line"};

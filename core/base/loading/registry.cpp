@@ -73,6 +73,10 @@ void keep_reason(void* reason, const char* text) noexcept {
   }
 }
 
+/// The part of a component of this program that walks over its options: it has none.
+constexpr CanopyComponent kWithoutOptions = {nullptr, nullptr, nullptr, nullptr, nullptr, [](Options&) noexcept {},
+                                             nullptr};
+
 }  // namespace
 
 bool Offer::available(std::string& what) const {
@@ -114,6 +118,17 @@ void Registry::add(const CanopyPlugin& plugin, const std::string& called) {
   offer_all(*std::move(checked), called);
 }
 
+Result<std::monostate> Registry::add_own(const char* interface, const std::string& name, const std::string& summary,
+                                         std::function<std::shared_ptr<void>()> make) {
+  if (name.empty()) return Error{fmt::format("{} without a name", with_article(interface))};
+  if (const Offer* first = find(interface, name))
+    return Error{fmt::format("{} is called {} already ({})", with_article(interface), in_quotes(name),
+                             first->file.filename().string())};
+  offers_.push_back({std::string(short_name(interface)), minor_version(interface).value_or(0), name, summary, "",
+                     "this program", &kWithoutOptions, std::move(make)});
+  return std::monostate{};
+}
+
 void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& asked) {
   const std::size_t offered_before = offers_.size();
   for (std::size_t i = 0; i < plugin->descriptor().count; ++i) {
@@ -124,8 +139,14 @@ void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& a
                         component.name, first->file.string());
     if (!why.empty()) refusals_.push_back({asked, std::move(why)});
     else
-      offers_.push_back({std::string(short_name(component.implements)), minor_version(component.implements).value_or(0),
-                         component.name, component.summary, plugin->descriptor().version, plugin->path(), &component});
+      offers_.push_back({std::string(short_name(component.implements)),
+                         minor_version(component.implements).value_or(0),
+                         component.name,
+                         component.summary,
+                         plugin->descriptor().version,
+                         plugin->path(),
+                         &component,
+                         {}});
   }
   if (offers_.size() > offered_before) plugins_.push_back(std::move(plugin));
 }
@@ -192,6 +213,11 @@ Registry::Erased Registry::create_erased(std::string_view interface, std::string
                                          const void* context) const {
   const Offer* offer = find(interface, name);
   if (offer == nullptr) return Error{unknown(interface, name)};
+  if (offer->make) {
+    offer->component->options(options);
+    if (auto made = offer->make()) return made;
+    return Error{fmt::format("{} '{}' cannot be created ({})", in_words(interface), name, offer->file.string())};
+  }
   const auto plugin =
       *std::ranges::find_if(plugins_, [&](const auto& candidate) { return candidate->path() == offer->file; });
   std::string reason;

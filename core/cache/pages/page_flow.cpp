@@ -74,6 +74,7 @@ std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause,
     count += more = evicted[group].size();
     take_from_index(evicted);
   } while (state_.tenants && more > 0 && count < pages);
+  if (publisher_ && taker && count > 0) publisher_->evicted_for(*taker);
   end_operation(Operation::evict);
   return count;
 }

@@ -203,6 +203,10 @@ void Publisher::policy(const GroupLabel& label, std::size_t group, FeedWriter& f
   feed.push_text(TextKind::policy_rank, group, text.rank);
 }
 
+void Publisher::evicted_for(NamespaceId space) {
+  if (on()) feed_.push(event::EvictedFor{.space = space});
+}
+
 void Publisher::paused() {
   if (on()) feed_.push_text(TextKind::paused, 0, state_.paused_because);
 }

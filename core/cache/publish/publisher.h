@@ -46,6 +46,8 @@ class Publisher {
   void share(TenantId tenant);
   /// Pushes what left a tenant of the first group. `taker`: the tenant that needed it; nothing: none in particular.
   void evicted(TenantId from, std::optional<TenantId> taker, std::uint64_t pages, bool below_floor);
+  /// Pushes the namespace for which the operation evicts.
+  void evicted_for(NamespaceId space);
   void paused();
   void pinned(NodeId node, bool pinned);
   void request_begun(const RequestState& request);

@@ -15,8 +15,9 @@ class LeavingVisitor;
 class TenantIndex {
  public:
   /// Assigns a namespace to a tenant, with the nodes that it has. A namespace that was never assigned belongs to
-  /// TenantId::unnamed. Costs O(nodes of the namespace). Returns false, and changes nothing, if the system has no
-  /// memory.
+  /// TenantId::unnamed. Costs O(nodes of the namespace). From then on the tenant's policy ranks its nodes and learns of
+  /// its requests, also of the end of those that arrived before: EvictionStrategy::ended may name a request that the
+  /// policy does not know. Returns false, and changes nothing, if the system has no memory.
   virtual bool assign(NamespaceId space, TenantId tenant) = 0;
   /// Returns the resident units of a tenant.
   virtual Sizes sizes(std::size_t group, TenantId tenant) const = 0;

@@ -27,7 +27,7 @@ TEST_CASE("a bench of a fake GPU executes every section, finds the bytes right, 
   const Driver driver(kFake);
   const Workshop workshop;
   const std::string json = (workshop.path / "figures.json").string();
-  const Ended run = canopy(workshop, "bench gpu --budget 2 --json " + json);
+  const Ended run = run_canopy(workshop, "bench gpu --budget 2 --json " + json);
   REQUIRE_MESSAGE(run.status == 0, (run.out + run.err));
   CHECK(has(run.out, "these are not GPU figures"));
   const auto figures = nlohmann::json::parse(slurp(json));
@@ -59,7 +59,7 @@ TEST_CASE("a bench of a GPU that fails a copy ends with exit code 1 and the driv
   const Driver driver(kFake);
   ::setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:1:719", 1);
   const Workshop workshop;
-  const Ended run = canopy(workshop, "bench gpu --budget 1 --only page-copies");
+  const Ended run = run_canopy(workshop, "bench gpu --budget 1 --only page-copies");
   CHECK(run.status == 1);
   CHECK_MESSAGE(has(run.out, "CUDA_ERROR_LAUNCH_FAILED"), run.out);
 }
@@ -67,15 +67,15 @@ TEST_CASE("a bench of a GPU that fails a copy ends with exit code 1 and the driv
 TEST_CASE("a bench without a GPU measures what needs none and says why the rest is not there") {
   const Driver driver("/no/such/libcuda.so");
   const Workshop workshop;
-  const Ended run = canopy(workshop, "bench gpu --budget 1 --only page-numbers");
+  const Ended run = run_canopy(workshop, "bench gpu --budget 1 --only page-numbers");
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, "no GPU was available: "), run.err);
   CHECK_MESSAGE(has(run.out, "free_list: 262144 pages"), run.out);
-  const Ended gpu = canopy(workshop, "bench gpu --only page-copies");
+  const Ended gpu = run_canopy(workshop, "bench gpu --only page-copies");
   CHECK(gpu.status == 2);
   CHECK(gpu.out.empty());
   CHECK_MESSAGE(has(gpu.err, "page-copies is measured on a GPU"), gpu.err);
-  const Ended unknown = canopy(workshop, "bench gpu --only nowhere");
+  const Ended unknown = run_canopy(workshop, "bench gpu --only nowhere");
   CHECK(unknown.status == 2);
   CHECK_MESSAGE(has(unknown.err, "no section is called 'nowhere'"), unknown.err);
 }

@@ -19,7 +19,7 @@ std::string line_with(const std::string& text, const std::string& part) {
 TEST_CASE("a bench of the splits ends well, its figures parse, and against itself nothing has changed") {
   const Workshop workshop;
   const std::string json = (workshop.path / "figures.json").string();
-  const Ended run = canopy(workshop, "bench --quick --only split --json " + json);
+  const Ended run = run_canopy(workshop, "bench --quick --only split --json " + json);
   REQUIRE_MESSAGE(run.status == 0, run.err);
   CHECK(has(run.out, "x floor"));
   CHECK(has(run.out, "x faster"));
@@ -28,7 +28,7 @@ TEST_CASE("a bench of the splits ends well, its figures parse, and against itsel
   CHECK(figures["quick"] == true);
   REQUIRE(figures["rows"].size() > 3);
 
-  const Ended again = canopy(workshop, "bench --from " + json + " --compare " + json);
+  const Ended again = run_canopy(workshop, "bench --from " + json + " --compare " + json);
   REQUIRE_MESSAGE(again.status == 0, again.err);
   for (const auto& row : figures["rows"]) {
     const std::string name = row["name"];
@@ -57,7 +57,7 @@ TEST_CASE("what a bench cannot use is a sentence and exit code 2") {
     CAPTURE(arguments);
     std::string line = arguments;
     if (const std::size_t at = line.find("GARBAGE"); at != std::string::npos) line.replace(at, 7, garbage);
-    const Ended run = canopy(workshop, "bench --quick " + line);
+    const Ended run = run_canopy(workshop, "bench --quick " + line);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, sentence), run.err);
     CHECK(run.out.empty());
@@ -68,7 +68,7 @@ TEST_CASE("figures of another size are not compared") {
   const Workshop workshop;
   const std::string full =
       workshop.file("full.json", R"({"index": "radix", "source": "", "quick": false, "rows": [], "remarks": []})");
-  const Ended run = canopy(workshop, "bench --quick --only split --compare " + full);
+  const Ended run = run_canopy(workshop, "bench --quick --only split --compare " + full);
   CHECK(run.status == 2);
   CHECK(has(run.err, "--quick"));
 }

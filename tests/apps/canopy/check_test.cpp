@@ -12,7 +12,7 @@ namespace {
 Ended check(const Workshop& workshop, const std::string& arguments) {
   const fs::path before = fs::current_path();
   fs::current_path(workshop.path);
-  const Ended ended = canopy(workshop, "check " + arguments);
+  const Ended ended = run_canopy(workshop, "check " + arguments);
   fs::current_path(before);
   return ended;
 }

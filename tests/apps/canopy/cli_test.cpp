@@ -35,18 +35,18 @@ TEST_CASE("every engine that is shipped can be read, dumped, and read back to th
   const Workshop workshop;
   for (const auto& entry : fs::directory_iterator(kSource / "configs/engines")) {
     CAPTURE(entry.path().string());
-    const Ended check = canopy(workshop, "config check " + entry.path().string());
+    const Ended check = run_canopy(workshop, "config check " + entry.path().string());
     CHECK_MESSAGE(check.status == 0, check.err);
-    const Ended dump = canopy(workshop, "config dump " + entry.path().string());
+    const Ended dump = run_canopy(workshop, "config dump " + entry.path().string());
     REQUIRE(dump.status == 0);
     const std::string again = workshop.file("again.yaml", dump.out);
-    CHECK(canopy(workshop, "config dump " + again).out == dump.out);
+    CHECK(run_canopy(workshop, "config dump " + again).out == dump.out);
   }
 }
 
 TEST_CASE("every key of an engine's file is described, a line each") {
   const Workshop workshop;
-  const Ended described = canopy(workshop, "config describe");
+  const Ended described = run_canopy(workshop, "config describe");
   CHECK(described.status == 0);
   // Columns are as wide as the widest key.
   const std::string lines = std::regex_replace(described.out, std::regex(" {2,}"), "  ");
@@ -56,7 +56,7 @@ TEST_CASE("every key of an engine's file is described, a line each") {
                            "  feed.shm.name  what an inspector attaches to  (text; required)\n"})
     CHECK_MESSAGE(has(lines, line), described.out);
   // What a configuration dumps is described.
-  const Ended dump = canopy(workshop, "config dump " + config("lru.yaml"));
+  const Ended dump = run_canopy(workshop, "config dump " + config("lru.yaml"));
   for (const char* key :
        {"page_size", "key", "index", "groups", "store", "feed", "segment_pages", "idle_segments", "insert_at_finish"}) {
     CHECK(has(dump.out, std::string(key) + ":"));
@@ -69,8 +69,8 @@ TEST_CASE("every workload that is shipped runs through an engine, serial and tim
   for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads"))
     for (const char* mode : {"serial", "timed"}) {
       CAPTURE(entry.path().string());
-      const Ended run = canopy(workshop, "replay " + config("lru.yaml") + " --workload " + entry.path().string() +
-                                             " --limit 150 --mode " + mode);
+      const Ended run = run_canopy(workshop, "replay " + config("lru.yaml") + " --workload " + entry.path().string() +
+                                                 " --limit 150 --mode " + mode);
       CHECK_MESSAGE(run.status == 0, run.err);
       CHECK(has(run.out, " 0 violations"));
     }
@@ -83,7 +83,7 @@ TEST_CASE("a typo in a configuration is a sentence with a place and the nearest 
                     "page_size: 16\n"
                     "groups:\n"
                     "  full: { reach: path, capacity: 3000, allocator: free_list, evicton: lru }\n");
-  const Ended run = canopy(workshop, "config check " + file);
+  const Ended run = run_canopy(workshop, "config check " + file);
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, file + ":3:"), run.err);
   CHECK(has(run.err, "evicton"));
@@ -94,7 +94,7 @@ TEST_CASE("a typo in a configuration is a sentence with a place and the nearest 
 TEST_CASE("an unknown policy on the command line names those that are known") {
   const Workshop workshop;
   const std::string file = workshop.file("trace.jsonl", trace(3));
-  const Ended run = canopy(workshop, "replay " + config("lru.yaml") + " --trace " + file + " --policy lru2");
+  const Ended run = run_canopy(workshop, "replay " + config("lru.yaml") + " --trace " + file + " --policy lru2");
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, "no eviction strategy is called 'lru2'. Did you mean 'lru'?"), run.err);
 }
@@ -104,7 +104,7 @@ TEST_CASE("a broken line 4711 stops a replay with its number, and no report is w
   const std::string file = workshop.file("broken.jsonl", trace(5000, 4711));
   const fs::path report = workshop.path / "report.json";
   const Ended run =
-      canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --json " + report.string());
+      run_canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --json " + report.string());
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, file + ":4711:18: "), run.err);
   CHECK(has(run.err, "-3"));
@@ -115,8 +115,8 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   const Workshop workshop;
   const std::string file = workshop.file("trace.jsonl", trace(500));
   const fs::path report = workshop.path / "report.json";
-  const Ended run = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
-                                         " --capacity 12000 --json " + report.string());
+  const Ended run = run_canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
+                                             " --capacity 12000 --json " + report.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   const auto json = nlohmann::json::parse(slurp(report));
   for (const char* name : {"requests", "prompt_tokens", "hit_tokens", "hit_rate", "evict_calls", "evicted_tokens",
@@ -136,8 +136,9 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   CHECK_FALSE(version.empty());
   CHECK(has(run.out, ", policy lru " + version + ", seed 0, engine " + made + "\n"));
   const auto engine_of = [&](const std::string& arguments) {
-    const Ended other = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --no-content " +
-                                             arguments + " --capacity 12000 --json " + report.string());
+    const Ended other =
+        run_canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --no-content " + arguments +
+                                 " --capacity 12000 --json " + report.string());
     CHECK_MESSAGE(other.status == 0, other.err);
     return nlohmann::json::parse(slurp(report));
   };
@@ -151,8 +152,8 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   CHECK(has(run.out, "digest " + digest));
   // The same without content checks; another for another capacity.
   const std::string again = "replay " + config("sglang_lru.yaml") + " --trace " + file;
-  CHECK(has(canopy(workshop, again + " --capacity 12000 --no-content").out, "digest " + digest));
-  CHECK_FALSE(has(canopy(workshop, again + " --capacity 13000").out, "digest " + digest));
+  CHECK(has(run_canopy(workshop, again + " --capacity 12000 --no-content").out, "digest " + digest));
+  CHECK_FALSE(has(run_canopy(workshop, again + " --capacity 13000").out, "digest " + digest));
 }
 
 TEST_CASE("--set, --policy, --index and --page-size reach the engine") {
@@ -160,8 +161,8 @@ TEST_CASE("--set, --policy, --index and --page-size reach the engine") {
   const std::string file = workshop.file("trace.jsonl", trace(300));
   const auto hits = [&](const std::string& arguments) {
     const fs::path report = workshop.path / "report.json";
-    const Ended run = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
-                                           " --capacity 12000 --json " + report.string() + " " + arguments);
+    const Ended run = run_canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
+                                               " --capacity 12000 --json " + report.string() + " " + arguments);
     REQUIRE_MESSAGE(run.status == 0, run.err);
     return nlohmann::json::parse(slurp(report));
   };
@@ -177,8 +178,8 @@ TEST_CASE("--set, --policy, --index and --page-size reach the engine") {
   CHECK(table["nodes"] == table["resident_tokens"].get<std::uint64_t>() / plain["page_size"].get<std::uint64_t>());
   // A prompt that is there as a whole is computed from its last page on.
   CHECK(hits("--min-uncached 1")["hit_tokens"] <= plain["hit_tokens"]);
-  const Ended refused = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
-                                             " --index hash_chain --policy lfu --capacity 12000");
+  const Ended refused = run_canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
+                                                 " --index hash_chain --policy lfu --capacity 12000");
   CHECK(refused.status == 2);
   CHECK_MESSAGE(has(refused.err, "the group's policy must be lru"), refused.err);
   CHECK(hits("--set index.radix.accounting=default")["violations"] == 0);
@@ -187,7 +188,7 @@ TEST_CASE("--set, --policy, --index and --page-size reach the engine") {
 TEST_CASE("the demo ends in one line that is the same for the same seed") {
   const Workshop workshop;
   const auto last_line = [&](const std::string& arguments) {
-    const Ended run = canopy(workshop, "demo " + arguments);
+    const Ended run = run_canopy(workshop, "demo " + arguments);
     REQUIRE_MESSAGE(run.status == 0, run.err);
     const std::string text = run.out.substr(0, run.out.size() - 1);
     return text.substr(text.rfind('\n') + 1);
@@ -201,7 +202,7 @@ TEST_CASE("the demo ends in one line that is the same for the same seed") {
 TEST_CASE("output that is no terminal has no colour and no cursor movement") {
   const Workshop workshop;
   for (const char* command : {"demo", "plugins", "plugins describe radix", "config describe"}) {
-    const Ended run = canopy(workshop, command);
+    const Ended run = run_canopy(workshop, command);
     CHECK_FALSE(has(run.out, "\033"));
     CHECK_FALSE(has(run.err, "\033"));
   }
@@ -209,14 +210,14 @@ TEST_CASE("output that is no terminal has no colour and no cursor movement") {
 
 TEST_CASE("plugins are listed, described and checked") {
   const Workshop workshop;
-  const Ended list = canopy(workshop, "plugins");
+  const Ended list = run_canopy(workshop, "plugins");
   CHECK(list.status == 0);
   for (const char* name : {"radix", "null", "token", "lru", "free_list", "host"}) CHECK(has(list.out, name));
-  const Ended described = canopy(workshop, "plugins describe host");
+  const Ended described = run_canopy(workshop, "plugins describe host");
   CHECK(described.status == 0);
   CHECK(has(described.out, "layers"));
-  CHECK(canopy(workshop, "plugins describe hots").status == 2);
-  const Ended junk = canopy(workshop, "plugins check " + workshop.file("junk.so", "this is no library"));
+  CHECK(run_canopy(workshop, "plugins describe hots").status == 2);
+  const Ended junk = run_canopy(workshop, "plugins check " + workshop.file("junk.so", "this is no library"));
   CHECK(junk.status == 1);
   CHECK(has(junk.out, "refused"));
 }
@@ -241,17 +242,17 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
                                             {"--mode timed --min-uncached 2", "--min-uncached needs --mode serial"},
                                             {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
                                             {"--mode serial --prefill 8", "--prefill needs --mode timed"}}) {
-    const Ended run = canopy(workshop, replay + " " + arguments);
+    const Ended run = run_canopy(workshop, replay + " " + arguments);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, sentence), run.err);
     CHECK(run.out.empty());
   }
-  CHECK(canopy(workshop, replay + " --running 8 --mode timed").status == 0);
-  const Ended scheduled = canopy(workshop, replay + " --mode timed --schedule lpm --schedule-limit 0");
+  CHECK(run_canopy(workshop, replay + " --running 8 --mode timed").status == 0);
+  const Ended scheduled = run_canopy(workshop, replay + " --mode timed --schedule lpm --schedule-limit 0");
   CHECK(scheduled.status == 0);
   CHECK_MESSAGE(has(scheduled.out, "waiting time  mean "), scheduled.out);
   CHECK_MESSAGE(has(scheduled.out, ", order lpm\n"), scheduled.out);
-  const Ended late = canopy(workshop, replay + " --resize 3:64 --resize 4:64");
+  const Ended late = run_canopy(workshop, replay + " --resize 3:64 --resize 4:64");
   CHECK(late.status == 2);
   CHECK_MESSAGE(has(late.err, "--resize 4: the run had 3 requests, so this limit was never set"), late.err);
   CHECK(has(late.out, "resized       1 time"));
@@ -260,40 +261,40 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
 TEST_CASE("a workload is checked as an engine is, and neither may take gigabytes unasked") {
   const Workshop workshop;
   for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads"))
-    CHECK(canopy(workshop, "config check " + entry.path().string()).status == 0);
+    CHECK(run_canopy(workshop, "config check " + entry.path().string()).status == 0);
   const std::string huge = workshop.file("huge.yaml", "mix:\n  - thrash: { prompt_tokens: 100M }\n");
-  Ended run = canopy(workshop, "config check " + huge);
+  Ended run = run_canopy(workshop, "config check " + huge);
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, "huge.yaml:2:13: thrash may make a prompt of 100000000 tokens, 3.7 GiB of memory"),
                 run.err);
-  CHECK(canopy(workshop, "config check " + huge + " --set mix.0.thrash.prompt_tokens=1k").status == 0);
+  CHECK(run_canopy(workshop, "config check " + huge + " --set mix.0.thrash.prompt_tokens=1k").status == 0);
   // Whatever a check calls fine can be made.
   const std::string lru = config("lru.yaml") + " --set groups.full.capacity=68719476704 --set store=none";
-  run = canopy(workshop, "config check " + lru);
+  run = run_canopy(workshop, "config check " + lru);
   CHECK(run.status == 2);
   CHECK_MESSAGE(has(run.err, "4,294,967,294 pages, whose books alone take 32.0 GiB of memory"), run.err);
-  CHECK(canopy(workshop, "config check " + lru + " --set groups.full.start=1M").status == 0);
-  run = canopy(workshop, "replay " + lru + " --set groups.full.start=1M --limit 5 --workload " +
-                             (kSource / "configs/workloads/chat.yaml").string());
+  CHECK(run_canopy(workshop, "config check " + lru + " --set groups.full.start=1M").status == 0);
+  run = run_canopy(workshop, "replay " + lru + " --set groups.full.start=1M --limit 5 --workload " +
+                                 (kSource / "configs/workloads/chat.yaml").string());
   CHECK_MESSAGE(run.status == 0, run.err);
 }
 
 TEST_CASE("nothing to do, unknown words and missing files are usage errors, not crashes") {
   const Workshop workshop;
-  CHECK(canopy(workshop, "").status == 0);
-  CHECK(canopy(workshop, "replai").status == 2);
-  CHECK(canopy(workshop, "--help").status == 0);
-  CHECK(canopy(workshop, "replay " + config("lru.yaml")).status == 2);
-  CHECK(canopy(workshop, "replay /nowhere.yaml --trace /nowhere.jsonl").status == 2);
-  const Ended missing = canopy(workshop, "replay " + config("lru.yaml") + " --trace /nowhere.jsonl");
+  CHECK(run_canopy(workshop, "").status == 0);
+  CHECK(run_canopy(workshop, "replai").status == 2);
+  CHECK(run_canopy(workshop, "--help").status == 0);
+  CHECK(run_canopy(workshop, "replay " + config("lru.yaml")).status == 2);
+  CHECK(run_canopy(workshop, "replay /nowhere.yaml --trace /nowhere.jsonl").status == 2);
+  const Ended missing = run_canopy(workshop, "replay " + config("lru.yaml") + " --trace /nowhere.jsonl");
   CHECK(missing.status == 2);
   CHECK(has(missing.err, "/nowhere.jsonl"));
-  CHECK(canopy(workshop, "replay " + config("lru.yaml") + " --trace " + workshop.path.string()).status == 2);
-  const Ended fly = canopy(workshop, "--plugins . repaly x");
+  CHECK(run_canopy(workshop, "replay " + config("lru.yaml") + " --trace " + workshop.path.string()).status == 2);
+  const Ended fly = run_canopy(workshop, "--plugins . repaly x");
   CHECK(fly.status == 2);
   CHECK(has(fly.err, "canopy: 'repaly' is no command. Did you mean 'replay'?"));
-  CHECK(has(canopy(workshop, "trace sort").err, "canopy trace: 'sort' is no command"));
-  CHECK(has(canopy(workshop, "trace").err, "canopy trace: a command is missing"));
+  CHECK(has(run_canopy(workshop, "trace sort").err, "canopy trace: 'sort' is no command"));
+  CHECK(has(run_canopy(workshop, "trace").err, "canopy trace: a command is missing"));
 }
 
 TEST_CASE("output that cannot be kept, numbers that are none, and memory that is not there end in a sentence") {
@@ -302,20 +303,20 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
   CHECK(std::system(((kBin / "canopy").string() + " config dump " + engine + " >/dev/full 2>/dev/null").c_str()) /
             256 ==
         2);
-  CHECK(canopy(workshop, "config check /nowhere.yaml 2>&-").status == 2);
+  CHECK(run_canopy(workshop, "config check /nowhere.yaml 2>&-").status == 2);
   for (const char* argument : {"--limit -1", "--limit 99999999999999999999", "--running 0", "--seed 1M"}) {
-    const Ended run = canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
+    const Ended run = run_canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "is not a whole number from"), run.err);
   }
   const std::string replay = "replay " + engine + " --trace " + file;
-  CHECK(has(canopy(workshop, replay + " --capacity 0").err, "groups.full.capacity = 0 is outside"));
-  CHECK(has(canopy(workshop, replay + " --page-size x").err, "page_size = 'x' is not a whole number"));
-  CHECK(canopy(workshop, replay + " --capacity 12k").status == 0);
-  const Ended huge = canopy(workshop, "replay " + engine + " --trace " + file + " --capacity 1000000000000000");
+  CHECK(has(run_canopy(workshop, replay + " --capacity 0").err, "groups.full.capacity = 0 is outside"));
+  CHECK(has(run_canopy(workshop, replay + " --page-size x").err, "page_size = 'x' is not a whole number"));
+  CHECK(run_canopy(workshop, replay + " --capacity 12k").status == 0);
+  const Ended huge = run_canopy(workshop, "replay " + engine + " --trace " + file + " --capacity 1000000000000000");
   CHECK(huge.status == 2);
   CHECK_MESSAGE(has(huge.err, "the most a pool can number"), huge.err);
-  const Ended device = canopy(workshop, "replay " + engine + " --trace " + file + " --json /dev/null");
+  const Ended device = run_canopy(workshop, "replay " + engine + " --trace " + file + " --json /dev/null");
   CHECK(device.status == 2);
   CHECK(fs::is_character_file("/dev/null"));
 }
@@ -325,21 +326,22 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
   const std::string replay = "replay " + config("sliding_window.yaml") + " --workload " +
                              (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --limit 60";
   const fs::path recorded = workshop.path / "run.feed";
-  const Ended plain = canopy(workshop, replay), told = canopy(workshop, replay + " --record " + recorded.string());
+  const Ended plain = run_canopy(workshop, replay),
+              told = run_canopy(workshop, replay + " --record " + recorded.string());
   CHECK(plain.status == 0);
   CHECK(told.status == 0);
   const auto digest = [](const Ended& run) { return run.out.substr(run.out.find("digest ")); };
   CHECK(digest(plain) == digest(told));
   CHECK(fs::file_size(recorded) > 100'000);
-  CHECK(canopy(workshop, replay + " --record /nowhere/run.feed")
+  CHECK(run_canopy(workshop, replay + " --record /nowhere/run.feed")
             .err.find("/nowhere/run.feed: No such file or directory") != std::string::npos);
-  CHECK(canopy(workshop, replay + " --record a --feed b").status == 2);
+  CHECK(run_canopy(workshop, replay + " --record a --feed b").status == 2);
 
   const std::string name = "cli-" + std::to_string(::getpid());
   const pid_t child = ::fork();
   if (child == 0) {
     const Workshop own;  // its output is not to be mixed with ours
-    canopy(own, replay + " --pace 20 --feed " + name);
+    run_canopy(own, replay + " --pace 20 --feed " + name);
     std::error_code ignored;
     fs::remove_all(own.path, ignored);
     ::_exit(0);
@@ -347,13 +349,13 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
   Ended shown;
   for (int tries = 0; tries < 50 && !has(shown.out, "Next to be evicted"); ++tries) {
     ::usleep(100'000);
-    shown = canopy(workshop, "top --feed " + name + " --once");
+    shown = run_canopy(workshop, "top --feed " + name + " --once");
   }
   CHECK(shown.status == 0);
   CHECK_MESSAGE(has(shown.out, "drift 0"), (shown.out + shown.err));
   CHECK(has(shown.out, "Hottest prefixes"));
   CHECK(has(shown.out, "Next to be evicted from window, policy lru"));
-  const Ended unknown = canopy(workshop, "top --feed unknown-" + name);
+  const Ended unknown = run_canopy(workshop, "top --feed unknown-" + name);
   CHECK(unknown.status == 2);
   CHECK(has(unknown.err, "there is no feed with this name; there is "));
   ::waitpid(child, nullptr, 0);

@@ -38,7 +38,7 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   Started subscribe(workshop, "subscribe",
                     "events attach --from " + workshop.file("s.bin", kStream) + " --feed " + name);
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "until Ctrl-C"); }));
-  const Ended top = canopy(workshop, "top --feed " + name + " --once");
+  const Ended top = run_canopy(workshop, "top --feed " + name + " --once");
   CHECK(top.status == 0);
   CHECK(has(top.out, "12 tokens in 6 blocks cached"));
   CHECK(has(top.out, "5 nodes"));
@@ -51,7 +51,7 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   CHECK(has(top.out, "drift 0"));
   // An exporter serves what events tell, and no figure of what they do not: not even 0.
   const Ended figures =
-      canopy(workshop, "export --feed " + name + " --once --names canopy --names sglang --names vllm");
+      run_canopy(workshop, "export --feed " + name + " --once --names canopy --names sglang --names vllm");
   CHECK(figures.status == 0);
   CHECK(has(figures.out, "namespace=\"rank 0, salt s\"} 2\n"));
   CHECK(has(figures.out, "group=\"GPU\",state=\"cached\"} 12\n"));
@@ -71,28 +71,28 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
 TEST_CASE("a recorded stream becomes a recording") {
   const Workshop workshop;
   const std::string stream = workshop.file("s.bin", kStream), feed = (workshop.path / "s.feed").string();
-  const Ended ended = canopy(workshop, "events attach --from " + stream + " --record " + feed);
+  const Ended ended = run_canopy(workshop, "events attach --from " + stream + " --record " + feed);
   CHECK(ended.status == 0);
   CHECK(has(ended.out, "blocks: 6\n"));
   CHECK(slurp(feed).substr(0, 7) == "canopyf");
   CHECK(slurp(feed).size() > 4096);
   // What cannot be read is said, and the rest is recorded.
   const Ended cut =
-      canopy(workshop, "events attach --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) +
-                           " --record " + feed);
+      run_canopy(workshop, "events attach --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) +
+                               " --record " + feed);
   CHECK(cut.status == 2);
   CHECK(has(cut.err, "the stream ends within the message"));
   CHECK(has(cut.out, "blocks: 4\n"));
-  CHECK(canopy(workshop, "events attach --from " + stream + " --record " + stream).status == 2);
+  CHECK(run_canopy(workshop, "events attach --from " + stream + " --record " + stream).status == 2);
   CHECK(slurp(stream) == kStream);
-  CHECK(has(canopy(workshop, "events attach --from " + workshop.file("e.bin", "") + " --record " + feed).err,
+  CHECK(has(run_canopy(workshop, "events attach --from " + workshop.file("e.bin", "") + " --record " + feed).err,
             "no block is stored in it"));
 }
 
 TEST_CASE("arguments of canopy events attach that cannot be used end with a sentence and exit code 2") {
   const Workshop workshop;
   const auto said = [&](const std::string& arguments) {
-    const Ended ended = canopy(workshop, "events attach " + arguments);
+    const Ended ended = run_canopy(workshop, "events attach " + arguments);
     CHECK(ended.status == 2);
     CHECK(ended.out.empty());
     return ended.err;
@@ -115,4 +115,15 @@ TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it
                     "events attach ipc://" + (workshop.path / "socket").string() + " --feed cli-nobody");
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server there yet"); }));
   CHECK(subscribe.end(SIGINT).status == 130);
+}
+
+TEST_CASE("events attach: a publisher of nonsense fills no disk with its messages") {
+  const Workshop workshop;
+  std::string bytes = kStream;
+  for (int i = 3; i < 5'000; ++i) bytes += message(static_cast<unsigned char>(i), "[\"no time\", 7]");
+  const Ended ended = run_canopy(workshop, "events attach --from " + workshop.file("s.bin", bytes) + " --record " +
+                                               (workshop.path / "s.feed").string());
+  CHECK(ended.status == 2);
+  CHECK(has(ended.err, " more lines; the last one: "));
+  CHECK_MESSAGE(ended.err.size() < 20'000, ended.err.size());
 }

@@ -28,7 +28,7 @@ const std::string kStream =
 
 TEST_CASE("a recorded stream is printed as a table with gaps, repeats and restarts") {
   const Workshop workshop;
-  const Ended ended = canopy(workshop, "events decode " + workshop.file("s.bin", kStream));
+  const Ended ended = run_canopy(workshop, "events decode " + workshop.file("s.bin", kStream));
   CHECK(ended.status == 0);
   CHECK(has(ended.out, "7 messages: 2 blocks stored, 1 block removed, 1 clear and 2 publishers"));
   CHECK(has(ended.out, "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart"));
@@ -38,7 +38,7 @@ TEST_CASE("a recorded stream is printed as a table with gaps, repeats and restar
 
 TEST_CASE("a recorded stream is printed as JSON, a message a line") {
   const Workshop workshop;
-  const Ended ended = canopy(workshop, "events decode --lines " + workshop.file("s.bin", kStream));
+  const Ended ended = run_canopy(workshop, "events decode --lines " + workshop.file("s.bin", kStream));
   CHECK(ended.status == 0);
   std::stringstream lines(ended.out);
   std::vector<json> messages;
@@ -57,7 +57,7 @@ TEST_CASE("a recorded stream is counted") {
   const std::string more =
       message(1, R"([10, [{"type": "BlockStored", "block_hashes": [5], "parent_block_hash": 77, "token_ids": [1, 2],
                            "block_size": 2}, {"type": "BlockRemoved", "block_hashes": [6]}], 0])");
-  const Ended ended = canopy(workshop, "events stat " + workshop.file("s.bin", kStream + more));
+  const Ended ended = run_canopy(workshop, "events stat " + workshop.file("s.bin", kStream + more));
   CHECK(ended.status == 0);
   for (const char* line :
        {"8 with", "2 publishers", "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart",
@@ -68,7 +68,7 @@ TEST_CASE("a recorded stream is counted") {
 TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sentence and exit code 2") {
   const Workshop workshop;
   const auto of = [&](const std::string& bytes) {
-    return canopy(workshop, "events decode " + workshop.file("s.bin", bytes));
+    return run_canopy(workshop, "events decode " + workshop.file("s.bin", bytes));
   };
   const Ended cut = of(kStream.substr(0, kStream.size() - 1));
   CHECK(cut.status == 2);
@@ -82,5 +82,5 @@ TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sen
   const Ended empty = of("");
   CHECK(empty.status == 2);
   CHECK(has(empty.err, "there is no message in it; expected a recorded stream"));
-  CHECK(canopy(workshop, "events decode --lines " + workshop.path.string()).status == 2);
+  CHECK(run_canopy(workshop, "events decode --lines " + workshop.path.string()).status == 2);
 }

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
+#include <vector>
 
 #include "program.h"
 
@@ -18,17 +20,27 @@ const std::string kReplay = "replay " + (kSource / "configs/engines/sliding_wind
 
 std::string feed_name() { return "export-" + std::to_string(::getpid()); }
 
-/// What GET /metrics answers, headers too; empty if no server listens.
-std::string scraped(int port) {
+/// A connection that has sent this; -1 if no server listens. Waits for answers for at most five seconds.
+int sent(int port, const std::string& ask) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval limit{5, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  const std::string ask = "GET /metrics HTTP/1.0\r\n\r\n";
   if (::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0 &&
-      ::send(socket, ask.data(), ask.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(ask.size())) {
+      ::send(socket, ask.data(), ask.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(ask.size()))
+    return socket;
+  ::close(socket);
+  return -1;
+}
+
+/// What it answers, headers too; empty if no server listens.
+std::string scraped(int port, const std::string& ask = "GET /metrics HTTP/1.0\r\n\r\n") {
+  std::string answer;
+  const int socket = sent(port, ask);
+  if (socket >= 0) {
     char part[4096];
     for (ssize_t got = 0; (got = ::recv(socket, part, sizeof(part), 0)) > 0;)
       answer.append(part, static_cast<std::size_t>(got));
@@ -85,7 +97,7 @@ TEST_CASE("export: each metric that the dashboard names is exported") {
   Ended once;
   // A figure of requests is there once one has come.
   REQUIRE(soon([&] {
-    once = canopy(workshop, "export --once --feed " + name + " --label pod=one");
+    once = run_canopy(workshop, "export --once --feed " + name + " --label pod=one");
     return once.status == 0;
   }));
   CHECK(has(once.out, "canopy_feed_up{feed=\"" + name + "\",pod=\"one\"} 1"));
@@ -125,7 +137,7 @@ TEST_CASE("export: each metric that the dashboard names is exported") {
 TEST_CASE("export: what cannot be is refused with a sentence") {
   const Workshop workshop;
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
-    const Ended ended = canopy(workshop, "export --feed none-" + feed_name() + " " + arguments);
+    const Ended ended = run_canopy(workshop, "export --feed none-" + feed_name() + " " + arguments);
     CHECK_MESSAGE(ended.status == 2, arguments);
     CHECK_MESSAGE(has(ended.err, sentence), ended.err);
   };
@@ -146,5 +158,31 @@ TEST_CASE("export: a wildcard address is said aloud") {
   Started exporter(workshop, "export", "export --feed " + feed_name() + " --port 0 --listen 0.0.0.0");
   CHECK(soon([&] { return has(slurp(workshop.path / "export.err"), "0.0.0.0 means every address of this machine"); }));
   CHECK(soon([&] { return has(slurp(workshop.path / "export.out"), "http://0.0.0.0:"); }));
+  CHECK(exporter.end(SIGTERM).status == 143);
+}
+
+TEST_CASE("export: clients that send half a request, or too much of one, silence it for no other") {
+  const Workshop workshop;
+  Started exporter(workshop, "export", "export --feed " + feed_name() + " --port 0");
+  const int port = port_of(workshop);
+  std::vector<int> slow;
+  for (const int count : {40, 400}) {  // more than it has connections
+    CAPTURE(count);
+    for (int i = 0; i < count; ++i)
+      slow.push_back(sent(port, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-a: " + std::string(i % 2 ? 3000 : 1, 'a')));
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(has(scraped(port), "200 OK"));
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(1));
+  }
+  char byte = 0;
+  CHECK(::recv(slow.back(), &byte, 1, 0) == 0);  // within its two seconds
+  for (const int socket : slow) ::close(socket);
+  scraped(port, "GET /metrics HTTP/1.1\r\nX-a: " + std::string(3'000'000, 'a'));
+  CHECK(has(scraped(port), "200 OK"));
+  CHECK(has(scraped(port, "GET /metrics?a=b HTTP/1.1\r\nHost: x\r\n\r\n"), "canopy_feed_up"));
+  CHECK(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
+  CHECK_FALSE(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "canopy_feed_up"));
+  CHECK(has(scraped(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "404 Not Found"));
+  CHECK(has(scraped(port, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "405 Method Not Allowed"));
   CHECK(exporter.end(SIGTERM).status == 143);
 }

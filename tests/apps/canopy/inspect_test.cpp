@@ -12,10 +12,10 @@ namespace {
 /// Records a small replay. Returns the recording's path.
 std::string record(const Workshop& workshop, std::string& replay_out) {
   const std::string file = (workshop.path / "run.feed").string();
-  const Ended replay = canopy(workshop, "replay " + (kSource / "configs/engines/sglang_lru.yaml").string() +
-                                            " --workload " + (kSource / "configs/workloads/mixed.yaml").string() +
-                                            " --limit 300 --capacity 60000 --no-content --record " + file + " --json " +
-                                            (workshop.path / "run.json").string());
+  const Ended replay = run_canopy(workshop, "replay " + (kSource / "configs/engines/sglang_lru.yaml").string() +
+                                                " --workload " + (kSource / "configs/workloads/mixed.yaml").string() +
+                                                " --limit 300 --capacity 60000 --no-content --record " + file +
+                                                " --json " + (workshop.path / "run.json").string());
   REQUIRE_MESSAGE(replay.status == 0, replay.err);
   replay_out = replay.out;
   return file;
@@ -41,7 +41,7 @@ TEST_CASE("inspect's figures are the replay's") {
   const Workshop workshop;
   std::string replay;
   const std::string file = record(workshop, replay);
-  const Ended whole = canopy(workshop, "inspect " + file);
+  const Ended whole = run_canopy(workshop, "inspect " + file);
   REQUIRE_MESSAGE(whole.status == 0, whole.err);
   const auto run = nlohmann::json::parse(slurp(workshop.path / "run.json"));
   const auto number = [&](const char* key) {
@@ -57,7 +57,7 @@ TEST_CASE("inspect's figures are the replay's") {
   CHECK(figure(whole.out, "evicted tokens") == grouped(number("evicted_tokens")));
   // Two halves are the whole.
   const auto requests = [&](const std::string& range) {
-    const Ended csv = canopy(workshop, "inspect " + file + " --csv requests --range " + range);
+    const Ended csv = run_canopy(workshop, "inspect " + file + " --csv requests --range " + range);
     CHECK(csv.status == 0);
     return std::count(csv.out.begin(), csv.out.end(), '\n') - 1;
   };
@@ -70,7 +70,8 @@ TEST_CASE("inspect writes a page without script and a trace that is JSON") {
   std::string replay;
   const std::string file = record(workshop, replay);
   const std::string page = (workshop.path / "page.html").string(), trace = (workshop.path / "trace.json").string();
-  const Ended made = canopy(workshop, "inspect " + file + " --range 100..600 --report " + page + " --trace " + trace);
+  const Ended made =
+      run_canopy(workshop, "inspect " + file + " --range 100..600 --report " + page + " --trace " + trace);
   REQUIRE_MESSAGE(made.status == 0, made.err);
   CHECK(made.out.empty());
   const std::string html = slurp(page);
@@ -92,11 +93,11 @@ TEST_CASE("what inspect cannot use is an error message, and nothing is written")
   const Workshop workshop;
   std::string replay;
   const std::string file = record(workshop, replay);
-  CHECK(has(canopy(workshop, "inspect " + file + " --range 5..x").err, "expected A..B"));
-  CHECK(has(canopy(workshop, "inspect " + file + " --range 999999998..999999999").err, "nothing of the recording"));
-  CHECK(canopy(workshop, "inspect " + file + " --csv nothing").status == 2);
-  CHECK(canopy(workshop, "inspect /etc/passwd").status == 2);
+  CHECK(has(run_canopy(workshop, "inspect " + file + " --range 5..x").err, "expected A..B"));
+  CHECK(has(run_canopy(workshop, "inspect " + file + " --range 999999998..999999999").err, "nothing of the recording"));
+  CHECK(run_canopy(workshop, "inspect " + file + " --csv nothing").status == 2);
+  CHECK(run_canopy(workshop, "inspect /etc/passwd").status == 2);
   const std::string bytes = slurp(file);
-  CHECK(canopy(workshop, "inspect " + file + " --report " + file).status == 2);
+  CHECK(run_canopy(workshop, "inspect " + file + " --report " + file).status == 2);
   CHECK(slurp(file) == bytes);
 }

@@ -43,7 +43,7 @@ class Served {
       ::_exit(127);
     }
     for (int tries = 0; tries < 300; ++tries) {
-      if (canopy(workshop, "top --feed " + name_ + " --once").status == 0) return;
+      if (run_canopy(workshop, "top --feed " + name_ + " --once").status == 0) return;
       ::usleep(20'000);
     }
     FAIL("the replay did not serve its feed");
@@ -97,7 +97,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   if (!is_built()) return;
   const Workshop workshop;
   const std::string recorded = (workshop.path / "run.feed").string();
-  REQUIRE(canopy(workshop, kReplay + " --record " + recorded).status == 0);
+  REQUIRE(run_canopy(workshop, kReplay + " --record " + recorded).status == 0);
   const std::string whole = slurp(recorded);
   std::string other_version = whole;
   other_version[8] = 64;  // bytes an event
@@ -161,7 +161,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK_MESSAGE(has(unknown.err, "there is no feed with this name"), unknown.err);
 
   Served one(workshop, own_name("one-")), two(workshop, own_name("two-"));
-  const Ended which = canopy(workshop, "top --once");
+  const Ended which = run_canopy(workshop, "top --once");
   CHECK(which.status == 2);
   CHECK(has(which.err, one.name()));
 
@@ -184,7 +184,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK_MESSAGE(has(slurp(out), "The feed has ended: " + process + ", which wrote the feed, has gone."), slurp(out));
 
   for (const Ended& dead : {inspector(workshop, "attach " + two.name() + " --screenshot x.png"),
-                            canopy(workshop, "top --feed " + two.name() + " --once")}) {
+                            run_canopy(workshop, "top --feed " + two.name() + " --once")}) {
     CHECK(dead.status == 2);
     CHECK_MESSAGE(has(dead.err, "the feed '" + two.name() + "': " + process + ", which wrote it, has gone"), dead.err);
     CHECK_MESSAGE(has(dead.err, "'" + one.name() + "'"), dead.err);  // other tests may serve feeds, too

@@ -48,7 +48,7 @@ TEST_CASE("a recording is whole after SIGTERM, and has the first requests after 
     REQUIRE(soon([&] { return fs::exists(part) && fs::file_size(part) > 4096; }));
     CHECK_FALSE(fs::exists(feed));
     // No two at a time, for one of them would be lost.
-    const Ended second = canopy(workshop, kReplay + "--limit 3 --record " + feed.string());
+    const Ended second = run_canopy(workshop, kReplay + "--limit 3 --record " + feed.string());
     CHECK(second.status == 2);
     CHECK_MESSAGE(has(second.err, "another process records to it now"), second.err);
     const Ended run = recorded.end(SIGTERM);
@@ -68,7 +68,7 @@ TEST_CASE("SIGINT ends a demo and a bench and top as well, and a second signal e
   const Workshop workshop;
   const std::string name = feed_name("top");
   Started served(workshop, "served", kReplay + "--feed " + name);
-  REQUIRE(soon([&] { return canopy(workshop, "top --once --feed " + name).status == 0; }));
+  REQUIRE(soon([&] { return run_canopy(workshop, "top --once --feed " + name).status == 0; }));
   Started top(workshop, "top", "top --feed " + name);
   CHECK(soon([&] { return has(slurp(workshop.path / "top.out"), "Hottest prefixes"); }));
   CHECK(top.end(SIGINT).status == 130);

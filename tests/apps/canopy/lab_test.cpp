@@ -20,7 +20,7 @@ const std::string kMixed = " --workload " + (kSource / "configs/workloads/mixed.
 json read(const fs::path& path) { return json::parse(slurp(path)); }
 
 Ended compare(const Workshop& workshop, const std::string& options, const std::string& engine = kEngine) {
-  return canopy(workshop, "compare " + engine + " " + options);
+  return run_canopy(workshop, "compare " + engine + " " + options);
 }
 
 void check_refused(const Ended& run, const std::string& sentence) {
@@ -88,8 +88,8 @@ TEST_CASE("a comparison has a row for each policy and capacity, with the figures
   for (const json& row : all["rows"]) {
     const std::string policy = row["policy"];
     if (policy != "lru" && policy != "slru") continue;
-    REQUIRE(canopy(workshop, "replay " + kEngine + kMixed + " --no-content --policy " + policy + " --capacity " +
-                                 row["capacity_tokens"].dump() + " --json " + report.string())
+    REQUIRE(run_canopy(workshop, "replay " + kEngine + kMixed + " --no-content --policy " + policy + " --capacity " +
+                                     row["capacity_tokens"].dump() + " --json " + report.string())
                 .status == 0);
     const json alone = read(report);
     for (const char* key : {"hit_tokens", "evicted_tokens", "digest", "seed"}) CHECK(row[key] == alone[key]);
@@ -166,9 +166,9 @@ TEST_CASE("at block resolution a partial block is a unit, and the trimmed LRU is
                                 " --blocks --policy lru,lru_trimmed,optimum --capacity 10k,20k,40k --json " +
                                 out.string())
               .status == 0);
-  REQUIRE(
-      canopy(workshop, "compare --curve --trace " + file + " --blocks --capacity 10k,20k,40k --json " + curve.string())
-          .status == 0);
+  REQUIRE(run_canopy(workshop,
+                     "compare --curve --trace " + file + " --blocks --capacity 10k,20k,40k --json " + curve.string())
+              .status == 0);
   const json rows = read(out)["rows"], points = read(curve)["points"];
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(rows[i]["page_size"] == 512);
@@ -251,25 +251,25 @@ TEST_CASE("what cannot be compared is refused with a sentence") {
   check_refused(compare(workshop, some + "--policy infinite", windowed), "has 2 groups");
   const std::string empty = workshop.file("empty.jsonl", "");
   check_refused(compare(workshop, "--capacity 3M --trace " + empty), "has no requests");
-  check_refused(canopy(workshop, "compare --curve --trace " + empty), "has no requests");
+  check_refused(run_canopy(workshop, "compare --curve --trace " + empty), "has no requests");
   const std::string broken = workshop.file("broken.jsonl", trace(3) + "{\n");
   check_refused(compare(workshop, "--capacity 3M --trace " + broken), "broken.jsonl:4");
   const std::string precious = workshop.file("t.jsonl", trace(3));
   check_refused(compare(workshop, "--capacity 3M --trace " + precious + " --json " + precious),
                 "is the same file as --trace");
-  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --json " + precious),
+  check_refused(run_canopy(workshop, "compare --curve --trace " + precious + " --json " + precious),
                 "is the same file as --trace");
   const std::string curve = "compare --curve --trace " + precious;
-  check_refused(canopy(workshop, curve + " " + kEngine), "the engine file and --curve do not fit together");
-  check_refused(canopy(workshop, curve + " --policy lru"), "--policy and --curve do not fit together");
-  check_refused(canopy(workshop, curve + " --html page"), "--html and --curve do not fit together");
-  check_refused(canopy(workshop, "compare --trace " + precious), "expected an engine file");
+  check_refused(run_canopy(workshop, curve + " " + kEngine), "the engine file and --curve do not fit together");
+  check_refused(run_canopy(workshop, curve + " --policy lru"), "--policy and --curve do not fit together");
+  check_refused(run_canopy(workshop, curve + " --html page"), "--html and --curve do not fit together");
+  check_refused(run_canopy(workshop, "compare --trace " + precious), "expected an engine file");
   check_refused(compare(workshop, some + "--sample 0.5"), "--sample requires --curve");
   check_refused(compare(workshop, some + "--page-size 16,64"), "--page-size 16,64: only --curve compares several");
-  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --page-size 0"), "outside");
-  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --warm-up 3"), "leaves none to count");
+  check_refused(run_canopy(workshop, "compare --curve --trace " + precious + " --page-size 0"), "outside");
+  check_refused(run_canopy(workshop, "compare --curve --trace " + precious + " --warm-up 3"), "leaves none to count");
   CHECK(slurp(precious) == trace(3));
-  CHECK(canopy(workshop, "compare --curve --trace " + precious + " --sample 2").status == 2);
+  CHECK(run_canopy(workshop, "compare --curve --trace " + precious + " --sample 2").status == 2);
 }
 
 TEST_CASE("a policy of an engine with windows is compared, without shares of an optimum that is not computed") {
@@ -306,7 +306,7 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json", report = workshop.path / "r.json";
   const Ended run =
-      canopy(workshop, "compare --curve" + kMixed + " --capacity 60k --page-size 16,64 --json " + out.string());
+      run_canopy(workshop, "compare --curve" + kMixed + " --capacity 60k --page-size 16,64 --json " + out.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   const json curve = read(out);
   CHECK(curve["page_size"] == 16);
@@ -321,15 +321,15 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
   REQUIRE(curve["curves"].size() == 2);
   CHECK(curve["curves"][1]["page_size"] == 64);
   REQUIRE(curve["replays"].size() == 1);
-  REQUIRE(canopy(workshop, "replay " + (kSource / "configs/engines/lru.yaml").string() + kMixed +
-                               " --store none --capacity 60k --json " + report.string())
+  REQUIRE(run_canopy(workshop, "replay " + (kSource / "configs/engines/lru.yaml").string() + kMixed +
+                                   " --store none --capacity 60k --json " + report.string())
               .status == 0);
   CHECK(curve["replays"][0]["hit_tokens"] == read(report)["hit_tokens"]);
   for (const char* words : {"Your pool of 60,000 tokens reuses", "Doubling it gains", "Beyond ", "more gains nothing",
                             "which evicts whole nodes", "Pages of 64 can reuse"})
     CHECK_MESSAGE(has(run.out, words), run.out);
 
-  const Ended sampled = canopy(workshop, "compare --curve" + kMixed + " --sample 0.3 --json " + out.string());
+  const Ended sampled = run_canopy(workshop, "compare --curve" + kMixed + " --sample 0.3 --json " + out.string());
   REQUIRE(sampled.status == 0);
   CHECK(has(sampled.out, "with 95 % confidence"));
   CHECK(read(out)["points"][0].contains("error"));
@@ -340,8 +340,8 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
   const std::string engine = (kSource / "configs/engines/lru.yaml").string();
   const auto in = [&](const char* name) { return (workshop.path / name).string(); };
   const auto report_of = [&](const std::string& options, const char* name) {
-    const Ended run = canopy(workshop, "replay " + engine + options + " --limit 300 --capacity 20k --store none" +
-                                           " --no-content --json " + in(name));
+    const Ended run = run_canopy(workshop, "replay " + engine + options + " --limit 300 --capacity 20k --store none" +
+                                               " --no-content --json " + in(name));
     REQUIRE_MESSAGE(run.status == 0, run.err);
     return read(in(name));
   };

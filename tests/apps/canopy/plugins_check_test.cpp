@@ -8,7 +8,7 @@ using namespace cli;
 
 Ended check(const Workshop& workshop, const std::string& fixture, const std::string& arguments = "") {
   const fs::path file = kBin.parent_path() / "bad_plugins" / (fixture + ".so");
-  return canopy(workshop, "plugins check " + file.string() + " " + arguments);
+  return run_canopy(workshop, "plugins check " + file.string() + " " + arguments);
 }
 
 /// What is said of one component, from its name at the start of a line to the next empty line.
@@ -113,7 +113,8 @@ TEST_CASE("components of every interface are checked") {
   const Workshop workshop;
   for (const char* plugin : {"null_index", "key_codecs", "host_store", "sim_storage"}) {
     CAPTURE(plugin);
-    const Ended run = canopy(workshop, "plugins check " + (kBin.parent_path() / "plugins" / plugin).string() + ".so");
+    const Ended run =
+        run_canopy(workshop, "plugins check " + (kBin.parent_path() / "plugins" / plugin).string() + ".so");
     CHECK_MESSAGE(run.status == 0, run.out, run.err);
     CHECK(has(run.out, " cases of the contract, all passed"));
   }

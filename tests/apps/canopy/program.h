@@ -61,7 +61,7 @@ inline std::string program_of(const std::string& arguments) {
   const std::string command = arguments.substr(0, arguments.find(' '));
   return command == "bench" || command == "check" || command == "verify" ? "canopy-dev" : "canopy";
 }
-inline Ended canopy(const Workshop& workshop, const std::string& arguments) {
+inline Ended run_canopy(const Workshop& workshop, const std::string& arguments) {
   return run(workshop, program_of(arguments), arguments);
 }
 /// A command that runs beside the test. What it prints lies in the workshop as NAME.out and NAME.err.

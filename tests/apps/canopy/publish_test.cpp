@@ -21,11 +21,11 @@ std::string digest_in(const std::string& out) {
 
 TEST_CASE("a replay that publishes decides the same, says where, and counts what it published") {
   const Workshop workshop;
-  const Ended alone = canopy(workshop, kReplay);
+  const Ended alone = run_canopy(workshop, kReplay);
   const std::string endpoint = "ipc://" + (workshop.path / "e.sock").string();
   const Ended told =
-      canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --json " +
-                           (workshop.path / "r.json").string());
+      run_canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --json " +
+                               (workshop.path / "r.json").string());
   CHECK(told.status == 0);
   CHECK(digest_in(told.out) == digest_in(alone.out));
   CHECK(has(digest_in(told.out), ", digest "));
@@ -46,17 +46,17 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
 
 TEST_CASE("a wildcard is said aloud, and an endpoint that cannot be is refused before the run") {
   const Workshop workshop;
-  CHECK(has(canopy(workshop, kReplay + "--publish 'tcp://*:*'").err,
+  CHECK(has(run_canopy(workshop, kReplay + "--publish 'tcp://*:*'").err,
             "can be reached from other machines: any client that connects can read the tokens of all prompts"));
   for (const auto& [publish, sentence] : {std::pair("5557", "is not an endpoint"),
                                           {"tcp://127.0.0.1:99999", "0 to 65535"},
                                           {"ipc:///", "is a folder; expected a path that does not exist"}}) {
-    const Ended refused = canopy(workshop, kReplay + "--publish " + publish);
+    const Ended refused = run_canopy(workshop, kReplay + "--publish " + publish);
     CHECK(refused.status == 2);
     CHECK_MESSAGE(has(refused.err, sentence), refused.err);
     CHECK(refused.out.empty());
   }
-  const Ended dialect = canopy(workshop, kReplay + "--publish tcp://127.0.0.1:* --dialect array");
+  const Ended dialect = run_canopy(workshop, kReplay + "--publish tcp://127.0.0.1:* --dialect array");
   CHECK(dialect.status == 2);
   CHECK(has(dialect.err, "arrays"));
 }

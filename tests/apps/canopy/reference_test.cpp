@@ -13,7 +13,7 @@ namespace {
 
 /// Returns the long options in a command's help.
 std::set<std::string> options_of(const Workshop& workshop, const std::string& command) {
-  const std::string help = canopy(workshop, command + " --help").out;
+  const std::string help = run_canopy(workshop, command + " --help").out;
   const std::regex option("\n  (?:-\\w,)?(--[a-z-]+)");
   std::set<std::string> options;
   for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at) options.insert((*at)[1]);
@@ -54,21 +54,21 @@ using Words = std::vector<std::string>;
 
 TEST_CASE("canopy alone lists its commands in groups, a line each") {
   const Workshop workshop;
-  const Ended alone = canopy(workshop, "");
+  const Ended alone = run_canopy(workshop, "");
   CHECK(alone.status == 0);
-  CHECK(alone.out == canopy(workshop, "--help").out);
+  CHECK(alone.out == run_canopy(workshop, "--help").out);
   const std::vector<const char*> begins = {"Try      demo ",     "\n         replay ",  "\nMeasure  compare ",
                                            "\n         trace ",  "\nLook     top ",     "\n         export ",
                                            "\n         serve ",  "\n         inspect ", "\n         events ",
                                            "\nCompose  config ", "\n         plugins "};
   for (const char* begin : begins) CHECK_MESSAGE(has(alone.out, begin), begin);
   CHECK(std::count(alone.out.begin(), alone.out.end(), '\n') == static_cast<std::ptrdiff_t>(begins.size()) + 1);
-  CHECK(canopy(workshop, "--completion tcsh").status == 2);
+  CHECK(run_canopy(workshop, "--completion tcsh").status == 2);
 }
 
 TEST_CASE("bash completes commands, options and the values of options") {
   const Workshop workshop;
-  const std::string script = workshop.file("canopy.bash", canopy(workshop, "--completion bash").out);
+  const std::string script = workshop.file("canopy.bash", run_canopy(workshop, "--completion bash").out);
   REQUIRE(std::system(("bash -n " + script).c_str()) == 0);
   CHECK(completed(workshop, "canopy re") == Words{"replay"});
   CHECK(completed(workshop, "canopy trace ''") == Words{"import", "stat"});
@@ -89,7 +89,7 @@ TEST_CASE("bash completes commands, options and the values of options") {
 
 TEST_CASE("the man page has every option of every command") {
   const Workshop workshop;
-  const std::string page = canopy(workshop, "--man").out;
+  const std::string page = run_canopy(workshop, "--man").out;
   CHECK(page.starts_with(".TH canopy 1 "));
   std::size_t count = 0;
   for (std::string command : kCommands) {
@@ -107,7 +107,8 @@ TEST_CASE("the man page has every option of every command") {
 
 TEST_CASE("the completion of zsh and fish has every option") {
   const Workshop workshop;
-  const std::string zsh = canopy(workshop, "--completion zsh").out, fish = canopy(workshop, "--completion fish").out;
+  const std::string zsh = run_canopy(workshop, "--completion zsh").out,
+                    fish = run_canopy(workshop, "--completion fish").out;
   CHECK(zsh.starts_with("#compdef canopy\n"));
   for (const std::string command : kCommands)
     for (const std::string& option : options_of(workshop, command)) {
@@ -120,7 +121,7 @@ TEST_CASE("the completion of zsh and fish has every option") {
 TEST_CASE("groff reads the man page without a warning") {
   if (!is_here("groff")) return;
   const Workshop workshop;
-  const std::string file = workshop.file("canopy.1", canopy(workshop, "--man").out);
+  const std::string file = workshop.file("canopy.1", run_canopy(workshop, "--man").out);
   const fs::path flaws = workshop.path / "flaws";
   CHECK(std::system(("groff -man -ww -Tascii " + file + " >/dev/null 2>" + flaws.string()).c_str()) == 0);
   CHECK_MESSAGE(slurp(flaws).empty(), slurp(flaws));
@@ -129,21 +130,21 @@ TEST_CASE("groff reads the man page without a warning") {
 TEST_CASE("mandoc reads the man page without an error") {
   if (!is_here("mandoc")) return;
   const Workshop workshop;
-  const std::string file = workshop.file("canopy.1", canopy(workshop, "--man").out);
+  const std::string file = workshop.file("canopy.1", run_canopy(workshop, "--man").out);
   CHECK(std::system(("mandoc -T lint -W error " + file + " >/dev/null").c_str()) == 0);
 }
 
 TEST_CASE("zsh parses its completion script") {
   if (!is_here("zsh")) return;
   const Workshop workshop;
-  const std::string script = workshop.file("script", canopy(workshop, "--completion zsh").out);
+  const std::string script = workshop.file("script", run_canopy(workshop, "--completion zsh").out);
   CHECK(std::system(("zsh -n " + script).c_str()) == 0);
 }
 
 TEST_CASE("fish parses its completion script") {
   if (!is_here("fish")) return;
   const Workshop workshop;
-  const std::string script = workshop.file("script", canopy(workshop, "--completion fish").out);
+  const std::string script = workshop.file("script", run_canopy(workshop, "--completion fish").out);
   CHECK(std::system(("fish -n " + script).c_str()) == 0);
 }
 
@@ -165,12 +166,12 @@ TEST_CASE("an old spelling is refused with the new one, and a new one is never t
         {"top x --once", "top NAME` is `canopy top --feed NAME"},
         {"events decode s --json", "events decode --json` is `canopy events decode --lines"}}) {
     CAPTURE(old);
-    const Ended run = canopy(workshop, old);
+    const Ended run = run_canopy(workshop, old);
     CHECK(run.status == 2);
     CHECK(run.out.empty());
     CHECK(run.err == std::string("`canopy ") + now + "` now\n");
   }
-  CHECK(has(canopy(workshop, "replay --trace t").err, "config is required"));
-  CHECK(has(canopy(workshop, "top --feed").err, "--feed"));
-  CHECK(has(canopy(workshop, "config dump curve").err, "curve: there is no such file"));
+  CHECK(has(run_canopy(workshop, "replay --trace t").err, "config is required"));
+  CHECK(has(run_canopy(workshop, "top --feed").err, "--feed"));
+  CHECK(has(run_canopy(workshop, "config dump curve").err, "curve: there is no such file"));
 }

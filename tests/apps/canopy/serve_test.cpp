@@ -12,7 +12,7 @@ namespace {
 /// Returns true if this build has the page; otherwise says that the test is skipped.
 bool has_page(const Workshop& workshop) {
   // With a port that is not allowed to listen on, a build with the page ends as well.
-  const Ended ended = canopy(workshop, "serve --listen 203.0.113.7");
+  const Ended ended = run_canopy(workshop, "serve --listen 203.0.113.7");
   CHECK(ended.status == 2);
   if (has(ended.err, "cannot listen")) return true;
   const std::regex sentence(
@@ -35,7 +35,7 @@ TEST_CASE("serve: what cannot be is refused with a sentence") {
   const Workshop workshop;
   if (!has_page(workshop)) return;
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
-    const Ended ended = canopy(workshop, "serve " + arguments);
+    const Ended ended = run_canopy(workshop, "serve " + arguments);
     CHECK_MESSAGE(ended.status == 2, arguments);
     CHECK_MESSAGE(has(ended.err, sentence), ended.err);
     CHECK(ended.out.empty());
@@ -70,8 +70,8 @@ TEST_CASE("serve: prints an address with a token, and ends with a signal") {
   const std::string name = "serve-" + std::to_string(::getpid());
   serves(name, "the feed '" + name + "', once there is one", SIGINT, 130);
   const std::string file = (workshop.path / "run.feed").string();
-  REQUIRE(canopy(workshop, "replay " + (kSource / "configs/engines/sliding_window.yaml").string() + " --workload " +
-                               (kSource / "configs/workloads/chat.yaml").string() + " --limit 20 --record " + file)
+  REQUIRE(run_canopy(workshop, "replay " + (kSource / "configs/engines/sliding_window.yaml").string() + " --workload " +
+                                   (kSource / "configs/workloads/chat.yaml").string() + " --limit 20 --record " + file)
               .status == 0);
   serves(file, "the recording " + file, SIGINT, 130);
 }

@@ -29,7 +29,7 @@ requests: 40
 mix:
   - thrash: { working_set_tokens: 20000, prompt_tokens: 2000 }
 )");
-  return canopy(workshop, "replay " + engine + " --workload " + workload);
+  return run_canopy(workshop, "replay " + engine + " --workload " + workload);
 }
 
 Ended slots(const Workshop& workshop, const std::string& arguments) { return run(workshop, "canopy-slots", arguments); }

@@ -23,7 +23,7 @@ TEST_CASE("a replay's report has the tenants and their payments, and without sha
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
   const std::string with = workshop.file("with.yaml", std::string(kFile) + kTenants);
-  const Ended run = canopy(workshop, "replay " + with + kMixed + "--json " + out.string());
+  const Ended run = run_canopy(workshop, "replay " + with + kMixed + "--json " + out.string());
   REQUIRE(run.status == 0);
   CHECK_MESSAGE(has(run.out, "of the pool"), run.out);
   CHECK(has(run.out, "evicted from"));
@@ -50,7 +50,7 @@ TEST_CASE("a replay's report has the tenants and their payments, and without sha
   CHECK(paid > 0);
 
   const std::string without = workshop.file("without.yaml", kFile);
-  const Ended plain = canopy(workshop, "replay " + without + kMixed + "--json " + out.string());
+  const Ended plain = run_canopy(workshop, "replay " + without + kMixed + "--json " + out.string());
   REQUIRE(plain.status == 0);
   CHECK_FALSE(has(plain.out, "tenant"));
   CHECK_FALSE(json::parse(slurp(out)).contains("tenants"));
@@ -61,8 +61,8 @@ TEST_CASE("compare --by tenant: hit rates, regret, the worst tenant and Jain's i
   const fs::path out = workshop.path / "out.json";
   const std::string file = workshop.file("engine.yaml", std::string(kFile) + kTenants);
   const Ended run =
-      canopy(workshop, "compare " + file + " --workload " + (kSource / "configs/workloads/mixed.yaml").string() +
-                           " --policy lru,optimum --by tenant --json " + out.string());
+      run_canopy(workshop, "compare " + file + " --workload " + (kSource / "configs/workloads/mixed.yaml").string() +
+                               " --policy lru,optimum --by tenant --json " + out.string());
   REQUIRE(run.status == 0);
   for (const char* words : {"hit rate by tenant", "worst tenant", "Jain's index", "regretted tokens by tenant"})
     CHECK_MESSAGE(has(run.out, words), run.out);
@@ -92,10 +92,10 @@ TEST_CASE("top and export show tenants of a running engine") {
   const std::string file = workshop.file("engine.yaml", std::string(kFile) + kTenants);
   Started served(workshop, "served", "replay " + file + kMixed + "--pace 400 --feed " + name);
   Ended shown;
-  REQUIRE(soon([&] { return has((shown = canopy(workshop, "top --once --feed " + name)).out, "evicted from"); }));
+  REQUIRE(soon([&] { return has((shown = run_canopy(workshop, "top --once --feed " + name)).out, "evicted from"); }));
   CHECK_MESSAGE(has(shown.out, "Tenants"), shown.out);
   CHECK(has(shown.out, "drift 0"));
-  const Ended figures = canopy(workshop, "export --once --tenants 3 --feed " + name);
+  const Ended figures = run_canopy(workshop, "export --once --tenants 3 --feed " + name);
   CHECK(figures.status == 0);
   CHECK_MESSAGE(has(figures.out, "canopy_tenant_cached_tokens{feed=\"" + name + "\",tenant=\"(other)\"}"), figures.out);
   std::size_t rows = 0;

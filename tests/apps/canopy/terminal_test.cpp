@@ -74,7 +74,7 @@ TEST_CASE("nothing that a file or an argument says reaches the terminal raw") {
         "demo --json " + path,
         "demo --store " + quoted(kHostile)}) {
     CAPTURE(canopy::printable(arguments));
-    const Ended run = cli::canopy(workshop, arguments);
+    const Ended run = run_canopy(workshop, arguments);
     CHECK_MESSAGE(is_tame(run.out), canopy::printable_lines(run.out));
     CHECK_MESSAGE(is_tame(run.err), canopy::printable_lines(run.err));
     CHECK_FALSE((run.out + run.err).empty());
@@ -92,7 +92,7 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
                      " --pace 100 --feed " + name);
   Ended shown;
   CHECK(soon([&] {
-    shown = cli::canopy(workshop, "top --once --feed " + name);
+    shown = run_canopy(workshop, "top --once --feed " + name);
     return has(shown.out, "evil");
   }));
   CHECK_MESSAGE(is_tame(shown.out), canopy::printable_lines(shown.out));
@@ -106,7 +106,7 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
        {"plugins check " + folder + "/leaver.so", "plugins --plugins " + folder,
         "plugins describe leaver --plugins " + folder, "config describe --plugins " + folder}) {
     CAPTURE(arguments);
-    const Ended run = cli::canopy(workshop, arguments);
+    const Ended run = run_canopy(workshop, arguments);
     CHECK_MESSAGE(is_tame(run.out), canopy::printable_lines(run.out));
     CHECK_MESSAGE(is_tame(run.err), canopy::printable_lines(run.err));
     CHECK_FALSE((run.out + run.err).empty());
@@ -116,9 +116,9 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
 TEST_CASE("a plugin that ends the process is no success") {
   const Workshop workshop;
   const LeaverFolder leaver;
-  const Ended run = cli::canopy(workshop, "replay " + (kSource / "configs/engines/lru.yaml").string() + " --workload " +
-                                              (kSource / "configs/workloads/chat.yaml").string() +
-                                              " --limit 20 --policy leaver --plugins " + leaver.path.string());
+  const Ended run = run_canopy(workshop, "replay " + (kSource / "configs/engines/lru.yaml").string() + " --workload " +
+                                             (kSource / "configs/workloads/chat.yaml").string() +
+                                             " --limit 20 --policy leaver --plugins " + leaver.path.string());
   if (has(run.err, "leaver.so: ")) {
     MESSAGE("SKIPPED: --plugins does not trust the build's folder: " << run.err);
     return;

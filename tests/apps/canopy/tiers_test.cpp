@@ -21,7 +21,7 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
   for (const char* mode : {"serial", "timed"}) {
     CAPTURE(mode);
     const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
-    const Ended run = cli::canopy(workshop, line + " --json " + report);
+    const Ended run = run_canopy(workshop, line + " --json " + report);
     CHECK_MESSAGE(run.status == 0, run.out, run.err);
     for (const char* part :
          {"from the pools", "from the host", "host tier", "written ", "loaded ", "host fetches", " 0 violations"})
@@ -42,12 +42,12 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
     for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
     CHECK(fetches >= json["requests"].get<std::uint64_t>() - json["rejected"].get<std::uint64_t>());
     const std::string again = (workshop.path / "again").string();
-    CHECK(cli::canopy(workshop, line + " --json " + again).status == 0);
+    CHECK(run_canopy(workshop, line + " --json " + again).status == 0);
     CHECK(nlohmann::json::parse(slurp(again))["digest"] == json["digest"]);
   }
   // The pools alone find what they find beside a tier, in fewer words.
   const std::string report = (workshop.path / "alone").string();
-  const Ended alone = cli::canopy(workshop, small + " --set tiers=none --json " + report);
+  const Ended alone = run_canopy(workshop, small + " --set tiers=none --json " + report);
   CHECK_MESSAGE(alone.status == 0, alone.err);
   CHECK_FALSE(has(alone.out, "from the host"));
   CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
@@ -59,8 +59,8 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
                     simulated = " --set tiers.storage.bandwidth=2GB/s";
   const auto run = [&](const std::string& line) {
     const std::string report = (workshop.path / "report").string();
-    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + model + " --capacity 20k --json " + report +
-                                                  " --set tiers.host.capacity=10k --set tiers.storage.in." + line);
+    const Ended ended = run_canopy(workshop, "replay " + kTiers + kChat + model + " --capacity 20k --json " + report +
+                                                 " --set tiers.host.capacity=10k --set tiers.storage.in." + line);
     CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
     for (const char* part :
          {"from the storage", "  storage find", "  storage get", "  storage fetches", " 0 violations"})
@@ -79,6 +79,10 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
   CHECK(good["content_checks"] >= good["hit_tokens"]);
   CHECK(sum(good) == good["hit_tokens"]);
   CHECK(run("sim_storage.linger=2" + simulated)["digest"] == good["digest"]);
+  CHECK(good["dropped_tokens_storage"] > good["written_tokens_storage"].get<std::uint64_t>() / 9);
+  REQUIRE(good.value("notes", nlohmann::json::array()).size() == 1);
+  CHECK_MESSAGE(has(good["notes"][0], "was not written to the storage, because its room was needed before"), good);
+  CHECK_FALSE(run("sim_storage.linger=2 --set tiers.storage.write=through" + simulated).contains("notes"));
 
   // In real time the storage ends its calls when it likes; what is found is right all the same.
   const std::string faults =
@@ -96,8 +100,8 @@ TEST_CASE("tiers: with what computing takes, a replay tells what fetches saved, 
   const Workshop workshop;
   const auto run = [&](const std::string& more) {
     const std::string report = (workshop.path / "report").string();
-    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + " --mode timed --capacity 20k --json " +
-                                                  report + " --set tiers.host.capacity=300k" + more);
+    const Ended ended = run_canopy(workshop, "replay " + kTiers + kChat + " --mode timed --capacity 20k --json " +
+                                                 report + " --set tiers.host.capacity=300k" + more);
     CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
     CHECK(has(ended.out, "host fetch ends"));
     auto json = nlohmann::json::parse(slurp(report));
@@ -134,8 +138,8 @@ TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than on
   const Workshop workshop;
   const auto hits = [&](const std::string& set) {
     const std::string report = (workshop.path / "report").string();
-    const Ended run = cli::canopy(workshop, "replay " + kTiers + " --store none --no-content --capacity 3M --trace " +
-                                                trace.string() + " --json " + report + " --set " + set);
+    const Ended run = run_canopy(workshop, "replay " + kTiers + " --store none --no-content --capacity 3M --trace " +
+                                               trace.string() + " --json " + report + " --set " + set);
     REQUIRE_MESSAGE(run.status == 0, run.err);
     return nlohmann::json::parse(slurp(report))["hit_tokens"].get<std::uint64_t>();
   };
@@ -152,7 +156,7 @@ TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than on
 TEST_CASE("tiers: what cannot be is refused") {
   const Workshop workshop;
   const auto check = [&](const std::string& set) {
-    return cli::canopy(workshop, "config check " + kTiers + " --set " + set);
+    return run_canopy(workshop, "config check " + kTiers + " --set " + set);
   };
   CHECK(check("page_size=16").status == 0);
   CHECK(has(check("tiers.recompute.per_tokn=5").err, "Did you mean 'per_token'?"));
@@ -189,7 +193,7 @@ TEST_CASE("tiers: what cannot be is refused") {
   const std::string file = workshop.file("no_capacity.yaml",
                                          "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
                                          "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
-  CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+  CHECK(has(run_canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
 }
 
 namespace {
@@ -223,8 +227,8 @@ TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has t
   std::string on_terminal;
   REQUIRE(soon([&] {
     on_terminal = on_80_columns(workshop, "top --feed " + name + " --once");
-    top = cli::canopy(workshop, "top --feed " + name + " --once");
-    exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
+    top = run_canopy(workshop, "top --feed " + name + " --once");
+    exported = run_canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
     return top.status == 0 && exported.status == 0 && (on_terminal.empty() || has(on_terminal, "storage fetches"));
   }));
   std::istringstream lines(on_terminal);
@@ -249,8 +253,8 @@ TEST_CASE(
                      " --capacity 20k --set tiers.host.capacity=300k --pace 2000 --feed " + name);
   Ended top, exported;
   REQUIRE(soon([&] {
-    top = cli::canopy(workshop, "top --feed " + name + " --once");
-    exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
+    top = run_canopy(workshop, "top --feed " + name + " --once");
+    exported = run_canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
     return has(top.out, "/s") && exported.status == 0;
   }));
   for (const char* line : {"host full", "host store", "host load", "host fetches", "/s"})

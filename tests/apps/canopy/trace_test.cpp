@@ -25,11 +25,11 @@ std::string digest_of(const Ended& replay) {
 TEST_CASE("an imported trace replays as the trace it came from") {
   const Workshop workshop;
   const std::string trace = workshop.file("trace.jsonl", kTrace), own = (workshop.path / "own.jsonl").string();
-  const Ended import = canopy(workshop, "trace import " + trace + " --output " + own);
+  const Ended import = run_canopy(workshop, "trace import " + trace + " --output " + own);
   CHECK(import.status == 0);
   CHECK(has(import.out, "3 requests, 4,500 prompt tokens"));
   const std::string replay = "replay " + (kSource / "configs/engines/sglang_lru.yaml").string() + " --trace ";
-  const Ended first = canopy(workshop, replay + trace), second = canopy(workshop, replay + own);
+  const Ended first = run_canopy(workshop, replay + trace), second = run_canopy(workshop, replay + own);
   CHECK(first.status == 0);
   CHECK(has(first.out, "digest "));
   CHECK(digest_of(first) == digest_of(second));
@@ -38,7 +38,7 @@ TEST_CASE("an imported trace replays as the trace it came from") {
 TEST_CASE("a trace's figures are printed and written") {
   const Workshop workshop;
   const std::string trace = workshop.file("trace.jsonl", kTrace), json = (workshop.path / "out.json").string();
-  const Ended stat = canopy(workshop, "trace stat " + trace + " --json " + json);
+  const Ended stat = run_canopy(workshop, "trace stat " + trace + " --json " + json);
   CHECK(stat.status == 0);
   CHECK(has(stat.out, "4,500 tokens"));
   CHECK(has(stat.out, "2,524 tokens, 56.09 % of the prompts"));
@@ -55,17 +55,17 @@ TEST_CASE("what cannot be imported leaves nothing behind") {
   const Workshop workshop;
   const std::string bad = workshop.file("bad.jsonl", std::string(kTrace) + "{\"timestamp\": -1}\n");
   const std::string out = workshop.file("out.jsonl", "old");
-  const Ended import = canopy(workshop, "trace import " + bad + " --output " + out);
+  const Ended import = run_canopy(workshop, "trace import " + bad + " --output " + out);
   CHECK(import.status == 2);
   CHECK(has(import.err, "bad.jsonl:4:2: 'timestamp' is -1"));
   CHECK(slurp(out) == "old");
   CHECK(std::distance(fs::directory_iterator(workshop.path), {}) == 4);  // the two, and the program's own outputs
-  const Ended onto = canopy(workshop, "trace import " + bad + " --output " + bad);
+  const Ended onto = run_canopy(workshop, "trace import " + bad + " --output " + bad);
   CHECK(onto.status == 2);
   CHECK(has(onto.err, "is the same file as the trace"));
-  const Ended beside = canopy(workshop, "trace stat qwen:" + bad + " --json " + bad);
+  const Ended beside = run_canopy(workshop, "trace stat qwen:" + bad + " --json " + bad);
   CHECK(beside.status == 2);
   CHECK(has(beside.err, "is the same file as the trace"));
-  CHECK(canopy(workshop, "trace import " + bad).status == 2);
-  CHECK(has(canopy(workshop, "trace stat csv:" + bad + " --columns id=1").err, "expected at least id and size"));
+  CHECK(run_canopy(workshop, "trace import " + bad).status == 2);
+  CHECK(has(run_canopy(workshop, "trace stat csv:" + bad + " --columns id=1").err, "expected at least id and size"));
 }

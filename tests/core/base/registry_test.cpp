@@ -263,6 +263,47 @@ TEST_CASE("loading: a component of the program itself is checked, offered and ma
   CHECK(old.offers().empty());
 }
 
+TEST_CASE("loading: a component that the program makes itself has no options, and a name of its own") {
+  Registry registry;
+  int made = 0;
+  bool refuses = false;
+  const std::function<std::shared_ptr<EvictionStrategy>()> make = [&]() -> std::shared_ptr<EvictionStrategy> {
+    if (refuses) return nullptr;
+    ++made;
+    return std::make_shared<MostHits>(MostHits::Config{});
+  };
+  REQUIRE(registry.add<EvictionStrategy>("ours", "few hits leave first", make));
+  const canopy::Offer* const offer = registry.find(EvictionStrategy::kInterface, "ours");
+  REQUIRE(offer);
+  std::string what = "nothing";
+  CHECK(offer->available(what));
+  CHECK(registry.component(EvictionStrategy::kInterface, "ours") == "eviction strategy 'ours' (this program)");
+  canopy::NodeFacts node;
+  node.hits = 5;
+  const auto instance = registry.make<EvictionStrategy>("ours", {});
+  REQUIRE(instance);
+  CHECK((*instance)->rank(node) == canopy::Rank{5, 0});
+  CHECK(made == 1);
+  const auto with_options = registry.make<EvictionStrategy>("ours", {}, "{ weight: 3 }");
+  REQUIRE_FALSE(with_options);
+  CHECK(with_options.error().text.find("weight") != std::string::npos);
+  refuses = true;
+  const auto refused = registry.make<EvictionStrategy>("ours", {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text == "eviction strategy 'ours' cannot be created (this program)");
+
+  const auto taken = registry.add<EvictionStrategy>("ours", "", make);
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().text == "an eviction strategy is called 'ours' already (this program)");
+  CHECK_FALSE(registry.add<EvictionStrategy>("", "", make));
+  // A file that offers the name later is refused.
+  REQUIRE(registry.add<EvictionStrategy>("slru", "", make));
+  registry.add(fixture("good"), Trust::as_ourselves);
+  REQUIRE(registry.refusals().size() == 1);
+  CHECK(registry.refusals()[0].why ==
+        "its eviction strategy 'slru' is not used: this program already offers that name");
+}
+
 TEST_CASE("loading: options as text are refused with their place, and a component without them takes none") {
   Registry registry;
   registry.add(fixture("good"), Trust::as_ourselves);

@@ -40,6 +40,7 @@ replay::Report run(Engine& engine, replay::Mode mode) {
   options.mode = mode;
   options.limit = 150;
   options.running = 4;
+  options.failed_report = true;
   auto report = replay::run(engine, *source, options, {});
   REQUIRE(report);
   return *report;

@@ -1,4 +1,6 @@
 /// Several workers side by side, and what they have in common.
+#include <mirror/told_lines.h>
+
 #include "followed.h"
 
 using namespace attach_test;
@@ -33,8 +35,18 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   CHECK(common.shared_of(1) == both.size());
   followed.turn();
   REQUIRE(followed.mirror->workers().size() == 2);
-  CHECK(followed.mirror->workers()[0] ==
-        "tcp://test 0\t" + std::to_string(one.size() * kPage) + "\t" + std::to_string(both.size() * kPage) + "\twhole");
+  CHECK(followed.mirror->workers()[0] == "tcp://test 0\t" + std::to_string(one.size() * kPage) + "\t" +
+                                             std::to_string(both.size() * kPage) + "\twhole\t");
+  // A server that goes is told, and so is its return; its blocks stay.
+  followed.follower.set_lost(1, "the connection was lost");
+  followed.turn();
+  CHECK(canopy::inspector::servers_lost(followed.mirror->workers()) == 1);
+  CHECK(canopy::inspector::WorkerLine(followed.mirror->workers()[1]).events() ==
+        "the connection was lost; before: whole");
+  CHECK(followed.tree("tcp://test 1") == second.tree());
+  followed.follower.set_lost(1, "");
+  followed.turn();
+  CHECK(canopy::inspector::servers_lost(followed.mirror->workers()) == 0);
   second.clear();
   followed.hear(second.ring.back(), false, 1);
   CHECK(followed.tree("tcp://test 0") == first.tree());

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -34,6 +35,7 @@ struct Plain {
   Counts counts;
   std::map<NamespaceId, Counts> tenants;
   std::array<std::uint64_t, kEvictionCauses> evicted{};
+  std::map<std::pair<NamespaceId, NamespaceId>, std::uint64_t> paid;  ///< by the namespaces that lost and needed
 };
 
 /// A feed's events, commit by commit.
@@ -85,7 +87,11 @@ Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std
   const auto both = [&](NamespaceId space, Count what, std::uint64_t amount) {
     plain.counts[what] += amount, plain.tenants[space][what] += amount;
   };
+  std::optional<NamespaceId> taker;
+  for (const Event& event : events)
+    if (is<event::EvictedFor>(event)) taker = std::bit_cast<event::EvictedFor>(event).space;
   const auto leaves = [&](const MirrorNode& node) {
+    if (taker && *taker != node.space) plain.paid[{node.space, *taker}] += node.length;
     const EvictionCause cause = cause_of(operation);
     both(node.space, Count::evicted, node.length);
     plain.evicted[static_cast<std::size_t>(cause)] += node.length;
@@ -148,11 +154,16 @@ void check_range(const Told& told, CommitRange range) {
     sum.counts += one.counts;
     for (const auto& [space, counts] : one.tenants) sum.tenants[space] += counts;
     for (std::size_t i = 0; i < kEvictionCauses; ++i) sum.evicted[i] += one.evicted[i];
+    for (const auto& [pair, tokens] : one.paid) sum.paid[pair] += tokens;
   }
   for (std::size_t i = 0; i < std::size(kCounts); ++i)
     if (const auto what = static_cast<Count>(i); what != Count::regretted)
       CHECK_MESSAGE(figures.counts[what] == sum.counts[what], kCounts[i].name);
   CHECK(figures.evicted == sum.evicted);
+  CHECK(figures.other_paid == 0);
+  CHECK(figures.paid.size() == sum.paid.size());
+  const auto space = [&](std::uint32_t row) { return told.history.tenants()[row].space; };
+  for (const PaidTokens& each : figures.paid) CHECK(each.tokens == sum.paid[{space(each.from), space(each.taker)}]);
   std::uint64_t missed = 0;
   for (const std::uint64_t tokens : figures.missed) missed += tokens;
   CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
@@ -198,6 +209,7 @@ TEST_CASE("history: figures of any range equal a count over its raw events") {
   CHECK(whole.counts[Count::wasted] > 0);
   CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::room)] > 0);
   CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::flush)] > 0);
+  CHECK(whole.paid.size() > 1);
   std::uint64_t held = 0;
   for (const MirrorSpace& space : told.mirror.spaces()) held += space.tokens;
   CHECK(whole.held == held);
@@ -240,6 +252,7 @@ TEST_CASE("history: a range read on its own has the same figures, to the commit"
   const RangeFigures apart = figures_of(detail, {first, last}), part = figures_of(told.history, {first, last});
   CHECK(apart.counts == part.counts);
   CHECK(apart.evicted == part.evicted);
+  CHECK(apart.kept.back() == part.kept.back());
   CHECK(apart.held == part.held);
   for (const TenantFigures& tenant : apart.tenants)
     for (const TenantFigures& same : part.tenants)
@@ -311,6 +324,18 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
   CHECK(alone.counts == whole.counts);
   CHECK(alone.missed == whole.missed);
   CHECK(figures_of(told.history, {}, 0).counts == Counts{});
+  CHECK(std::is_sorted(whole.kept.begin(), whole.kept.end()));
+  CHECK(whole.kept.front() == 0);
+  CHECK(whole.kept[3] == regretted);  // a pool of 64 tokens had to hold 80
+  CHECK(whole.kept.back() == regretted);
+  const std::vector<WhatIf> estimates = what_if(whole, 4);
+  const auto prompts = static_cast<double>(whole.counts[Count::prompt]);
+  REQUIRE(estimates.size() == kLargerPools.size() + 2);
+  CHECK(estimates[0].hit_rate == static_cast<double>(whole.counts[Count::hit]) / prompts);
+  CHECK(estimates[6].with == "no limit");
+  CHECK(estimates[6].hit_rate == static_cast<double>(whole.counts[Count::hit] + regretted) / prompts);
+  CHECK(estimates[7].at_most);
+  CHECK(what_if({}, 4).empty());
 
   engine->resize(0, 4);  // evicts first, and then lowers the limit
   story.take(reader);

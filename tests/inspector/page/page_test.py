@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""page_test.py CANOPY CONFIGS PAGE: what a user does with the page of `canopy serve`, in a real browser."""
+"""page_test.py CANOPY CONFIGS PAGE [TEST...]: what a user does with the page of `canopy serve`, in a real browser.
+
+$CANOPY_PICTURES names a folder for pictures of the ten questions.
+"""
 
 import base64
 import json
@@ -11,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import questions
 from browser import Page, canopy_serve, folder_server, skip
 
 from selenium.webdriver.common.action_chains import ActionChains
@@ -70,6 +74,30 @@ def a_live_feed(page, _):
         finally:
             engine.kill()
             engine.wait()
+
+
+def servers_of_an_events_feed(page, folder):
+    """Their events come through `canopy events attach`: the page says which server has gone, and that it is there again."""
+    endpoint = f"ipc://{folder}/events"
+    attach = subprocess.Popen([CANOPY, "events", "attach", endpoint, "--feed", FEED + "-events"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = None
+    try:
+        with canopy_serve(CANOPY, FEED + "-events") as address:
+            page.open(address)
+            for _ in range(2):
+                server = subprocess.Popen(replay("--publish", endpoint, "--await", "--pace", "20"), stdout=subprocess.DEVNULL)
+                page.until("live", lambda report: report["state"] == "live" and report["servers_lost"] == 0
+                           and report["nodes"] > 3)
+                server.kill()
+                server.wait()
+                page.until("the server has gone", lambda report: report["servers_lost"] == 1)
+                assert page.report()["nodes"] > 3, "the last state stays"
+    finally:
+        for process in (attach, server):
+            if process:
+                process.kill()
+                process.wait()
 
 
 def a_wrong_token(page, _):
@@ -274,6 +302,16 @@ def two_recordings(page, folder):
         page.until("a drop without Shift", lambda report: shown(report) and report["name"] == "alone.feed")
 
 
+def ten_questions(page, folder):
+    """Each is answered after the keys of the document."""
+    document, pictures = os.path.join(CONFIGS, "..", "docs", "inspector.md"), os.environ.get("CANOPY_PICTURES")
+    with canopy_serve(CANOPY, os.path.join(folder, "run.feed")) as address:
+        answers = list(questions.ask(page, address, document, pictures))
+    assert len(answers) == 10, answers
+    for question, first, then in answers:
+        print(f"  {first:.1f} s + {then:.1f} s  {question}")
+
+
 def damaged_recordings(page, folder):
     """Cut at each byte around a commit, and with each byte of some events changed: never a trap, always a sentence or a
     picture."""
@@ -318,7 +356,7 @@ def main():
         record(folder)
         try:
             for test in (a_recording_by_its_server, time_and_address, downloads, touch, dense_displays, dropped_files,
-                         two_recordings, damaged_recordings, a_live_feed, a_wrong_token, the_server_goes_and_comes):
+                         two_recordings, ten_questions, damaged_recordings, a_live_feed, servers_of_an_events_feed, a_wrong_token, the_server_goes_and_comes):
                 if len(sys.argv) > 4 and test.__name__ not in sys.argv[4:]:
                     continue
                 began = time.monotonic()

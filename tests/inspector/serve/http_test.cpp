@@ -2,6 +2,7 @@
 /// silent, malformed or too many.
 #include <support/folder.h>
 
+#include <list>
 #include <random>
 
 #include "served.h"
@@ -152,6 +153,8 @@ TEST_CASE("serve: a client that is slow, large or malformed costs only its own c
   const ServedPage served(all_feeds(), with_files(limits));
   WebClient silent(served.port()), half(served.port());
   half.send("GET / HTTP/1.1\r\nHost: loc");
+  std::list<WebClient> many;
+  for (int i = 0; i < 40; ++i) many.emplace_back(served.port()).send("GET / HTTP/1.1\r\nX: ");
   CHECK(is_status(WebClient(served.port()).ask("GET /"), 200));
   CHECK(half.rest().empty());
   CHECK(silent.rest().empty());

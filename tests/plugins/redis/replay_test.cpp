@@ -18,7 +18,7 @@ namespace {
 std::string replay(const cli::Workshop& workshop, const Server& server, const std::string& more = {}) {
   const auto requests = std::to_string(200 + with_effort(600));
   const cli::Ended ended =
-      cli::canopy(workshop, "replay " + (cli::kSource / "configs/engines/tiers_redis.yaml").string() + " --workload " +
+      cli::run_canopy(workshop, "replay " + (cli::kSource / "configs/engines/tiers_redis.yaml").string() + " --workload " +
                                 (cli::kSource / "configs/workloads/chat.yaml").string() + " --limit " + requests +
                                 " --set groups.full.capacity=20000 --set tiers.host.capacity=30000" +
                                 " --set tiers.storage.in.redis.at=" + server.address() + more);

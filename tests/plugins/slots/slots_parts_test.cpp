@@ -2,12 +2,21 @@
 #include <conformance/model/effort.h>
 #include <conformance/model/storage_caller.h>
 #include <slots/call.h>
+#include <slots/device.h>
 #include <slots/free_slots.h>
 #include <slots/records.h>
 #include <slots/runs.h>
+#include <slots/slot_files.h>
+#include <slots/table_file.h>
+#include <support/address_limit.h>
 #include <support/folder.h>
+#include <support/sanitizers.h>
 
 #include <doctest/doctest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <set>
@@ -173,4 +182,53 @@ TEST_CASE("a slot that was retired is not taken again, and one that is read not 
   taken.clear();
   records.take(4, records.mark(), taken);
   CHECK(taken == std::vector<Slot>{1});
+}
+
+TEST_CASE("a device has as many threads as the system allows, and without any it is refused") {
+  if (test::kSanitized) {
+    MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
+    return;
+  }
+  int refused = 0, made = 0;
+  for (const std::uint64_t mib : std::initializer_list<std::uint64_t>{0, 20, 60, 1000}) {  // a stack has 8 MiB
+    const test::AddressLimit limit(mib << 20);
+    try {
+      const auto device = thread_device(-1, 8, 16);
+      ++made;
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()) == "the system starts no thread for its reads and writes");
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(made > 0);
+}
+
+TEST_CASE("a disk without room for all slots has room for the table of those that fit") {
+  constexpr int kNoDisk = 77;
+  const test::Folder folder;
+  const auto path = folder.path().string();
+  const pid_t child = ::fork();
+  if (child == 0) {  // a disk of 1 MiB that only this process sees
+    if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", path.c_str(), "tmpfs", 0, "size=1m") != 0)
+      ::_exit(kNoDisk);
+    try {
+      for (int opened = 0; opened < 2; ++opened) {
+        const SlotFiles files(path, {4096, 10'000}, false);
+        const TableFile table(path + "/table", files.shape(), {.record_bytes = 4096});
+        if (files.shape().slots < 200 || files.shape().slots > 255) ::_exit(2);
+      }
+      ::_exit(0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      ::_exit(1);
+    }
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoDisk) MESSAGE("SKIPPED: this user may mount no disk in memory");
+  else CHECK(WEXITSTATUS(status) == 0);
 }

@@ -12,6 +12,7 @@
   SECTION(policy)                      \
   SECTION(shard)                       \
   SECTION(engine)                      \
+  SECTION(c)                           \
   SECTION(feed)                        \
   SECTION(tree)                        \
   SECTION(depth)                       \

@@ -80,8 +80,6 @@ Episode episode_of(const Options& options, std::uint64_t number, const Registry&
   episode.settings.faults = !random.one_in(3);
   // Lies come late, because a lie ends the episode.
   if (episode.settings.faults && random.one_in(3)) episode.settings.lies_from = episode.operations / 8 * 7;
-  // A lie of a component of a lower tier may show only when its pages come back, or never.
-  if (episode.engine.find("\ntiers:") != std::string::npos) episode.settings.lies_from = ~std::uint64_t{0};
   return episode;
 }
 

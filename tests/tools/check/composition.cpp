@@ -60,13 +60,22 @@ std::string simulated_storage(std::uint64_t seed) {
   return options + " }";
 }
 
-/// Returns the options of a tier below the pools, for one engine in four if all its pools have limits.
+/// Returns the options of a tier below the pools, for one engine in four if all its pools have limits, and, in two
+/// of three where it may have one, a storage.
 std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
   Random random(splitmix64(seed ^ 0x7469'6572));  // its own random numbers: engines are the same as without tiers
   constexpr const char* kWrites[] = {"write_back", "write_back", "write_through", "none"};
   if (!random.one_in(4) || engine.find("unlimited") != std::string::npos) return {};
-  return fmt::format("tiers: {{ host: {{ capacity: {}, write: {}, bandwidth: {}MB/s, latency: {}us }} }}\n",
-                     some_pages(random) * page, one_of(random, kWrites), random.one_in(2) ? 0 : 50, random.below(100));
+  std::string text =
+      fmt::format("tiers: {{ host: {{ capacity: {}, write: {}, bandwidth: {}MB/s, latency: {}us }}",
+                  some_pages(random) * page, one_of(random, kWrites), random.one_in(2) ? 0 : 50, random.below(100));
+  bool whole_paths = true;  // a storage has no records of other groups
+  for (std::size_t at = 0; (at = engine.find("reach: ", at)) != std::string::npos; ++at)
+    whole_paths &= engine.compare(at, 11, "reach: path") == 0;
+  if (!whole_paths || engine.find("store: none") != std::string::npos || random.one_in(3)) return text + " }\n";
+  return text +
+         fmt::format(", storage: {{ in: {{ sim_storage: {} }} }} }}\nmodel: {{ name: m, revision: r, dtype: d }}\n",
+                     simulated_storage(seed));
 }
 
 /// Returns tenants for one engine in three that keeps them apart. Their names are those of Trial's namespaces.

@@ -4,6 +4,7 @@
 #include <canopy/plugin.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,7 +12,8 @@
 namespace canopy::check {
 namespace {
 
-constexpr const char* kLies[] = {"twice", "keeps", "miscounts", "forgets", "swallows", "misnames", "wrong_bytes"};
+constexpr const char* kLies[] = {"twice",       "keeps",       "miscounts",    "forgets",      "swallows",   "misnames",
+                                 "wrong_bytes", "wrong_image", "wrong_record", "other_record", "lost_record"};
 
 /// The components inside those that are being made. A component's factory takes only the context of its interface, so
 /// the engine that is being made is recorded here.
@@ -19,6 +21,8 @@ struct Making {
   const EngineConfig* config = nullptr;
   const Registry* registry = nullptr;
   Faults* faults = nullptr;
+  std::size_t indexes = 0;   ///< made so far: that of the pools, then that of the host tier
+  std::size_t storages = 0;  ///< made so far: one for each group, in their order
 };
 thread_local Making making;
 
@@ -102,7 +106,14 @@ class FaultyStore final : public KVStore {
   const char* sync() override { return inner_->sync(); }
   std::uint64_t image_bytes() const override { return inner_->image_bytes(); }
   void save(std::span<const Page> from, std::byte* images) override { inner_->save(from, images); }
-  void load(const std::byte* images, std::span<const Page> to) override { inner_->load(images, to); }
+  void load(const std::byte* images, std::span<const Page> to) override {
+    inner_->load(images, to);
+    if (to.empty() || !lies(faults_, Lie::wrong_image, G)) return;
+    std::vector<std::byte> image(images, images + inner_->image_bytes());
+    image[0] ^= std::byte{1};
+    inner_->load(image.data(), to.first(1));
+    faults_.page = to[0];
+  }
   void unback(std::uint32_t segment) override { inner_->unback(segment); }
   void pin(std::uint32_t segment) override { inner_->pin(segment); }
   void unpin(std::uint32_t segment) override { inner_->unpin(segment); }
@@ -113,10 +124,70 @@ class FaultyStore final : public KVStore {
   std::shared_ptr<KVStore> inner_;
 };
 
+class FaultyStorage final : public PageStorage {
+ public:
+  explicit FaultyStorage(const Context& context)
+      : faults_(*making.faults),
+        group_(making.storages++),
+        bytes_(context.record_bytes),
+        inner_(inner<PageStorage>(making.config->storage_tier.in, context)) {}
+
+  void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+           std::span<std::byte* const> records, std::uint64_t within_us) override {
+    std::byte* const first = records[0];
+    first_.emplace(ticket, First{first, {first, first + bytes_}});
+    inner_->get(ticket, space, keys, records, within_us);
+  }
+  std::size_t poll(std::span<StorageDone> done) override {
+    const std::size_t count = inner_->poll(done);
+    for (const StorageDone& one : done.first(count))
+      if (const auto call = first_.extract(one.ticket); call && one.fates[0] == Fate::done) change(call.mapped());
+    return count;
+  }
+  StorageTraits traits() const override { return inner_->traits(); }
+  void use_memory(std::span<std::byte> memory) override { inner_->use_memory(memory); }
+  void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+            std::uint64_t within_us) override {
+    inner_->find(ticket, space, keys, within_us);
+  }
+  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+           std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override {
+    inner_->put(ticket, space, keys, records, within_us, keep_s);
+  }
+  void remove(const PageKey& space, std::span<const PageKey> keys) override { inner_->remove(space, keys); }
+  bool flush(const PageKey& space) override { return inner_->flush(space); }
+  int descriptor() const override { return inner_->descriptor(); }
+  StorageUse use() const override { return inner_->use(); }
+
+ private:
+  struct First {
+    std::byte* record;              ///< memory of a call's first record
+    std::vector<std::byte> before;  ///< its bytes before the call
+  };
+
+  void change(const First& first) {
+    std::vector<std::byte> right(first.record, first.record + bytes_);
+    if (lies(faults_, Lie::wrong_record, group_)) first.record[bytes_ / 2] ^= std::byte{1};
+    if (!other_.empty() && other_ != right && lies(faults_, Lie::other_record, group_))
+      std::ranges::copy(other_, first.record);
+    if (first.before != right && lies(faults_, Lie::lost_record, group_)) std::ranges::copy(first.before, first.record);
+    other_ = std::move(right);
+  }
+
+  Faults& faults_;
+  std::size_t group_;
+  std::uint64_t bytes_;
+  std::shared_ptr<PageStorage> inner_;
+  std::map<std::uint64_t, First> first_;  ///< by ticket
+  std::vector<std::byte> other_;          ///< an earlier record
+};
+
 class FaultyIndex final : public PrefixIndex {
  public:
   explicit FaultyIndex(const Context& context)
-      : faults_(*making.faults), inner_(inner<PrefixIndex>(making.config->index, context)) {}
+      : faults_(*making.faults),
+        below_(making.indexes++ > 0),
+        inner_(inner<PrefixIndex>(making.config->index, context)) {}
 
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override {
     if (due(faults_.insert, faults_)) return {lock, lock.length, {}, {}};
@@ -144,7 +215,8 @@ class FaultyIndex final : public PrefixIndex {
   }
   GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override {
     GroupPages evicted = inner_->evict(group, pages, cause, told);
-    drop_one(evicted, Lie::forgets);
+    // Above a storage the engine takes the pages of the host tier from the visitor.
+    if (!told || !below_) drop_one(evicted, Lie::forgets);
     return evicted;
   }
   GroupPages flush(NamespaceId space) override {
@@ -180,6 +252,7 @@ class FaultyIndex final : public PrefixIndex {
   }
 
   Faults& faults_;
+  bool below_;  ///< true: of the host tier
   std::shared_ptr<PrefixIndex> inner_;
   std::vector<Page> changed_;
   mutable bool matched_ = false;  ///< true if pages() was not called since the last match
@@ -219,6 +292,7 @@ constexpr CanopyComponent kComponents[] = {
     provide<KVStore, FaultyStore<2>>(kAround[2], kInside),
     provide<KVStore, FaultyStore<3>>(kAround[3], kInside),
     provide<PrefixIndex, FaultyIndex>(kAround[0], kInside),
+    provide<PageStorage, FaultyStorage>(kAround[0], kInside),
     provide<EvictionStrategy, Wild>("wild", "arbitrary ranks"),
 };
 constinit const CanopyPlugin kFaulty = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN,      "1.0.0",
@@ -254,7 +328,8 @@ Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registr
   const auto refusal = [&](const ComponentConfig& one) {
     return Error{config.message("'" + one.name + "' is a component that canopy-dev check puts around another one")};
   };
-  if (is_ours(config.index)) return refusal(config.index);
+  for (const ComponentConfig& one : {config.index, config.storage_tier.in})
+    if (is_ours(one)) return refusal(one);
   for (const GroupConfig& group : config.groups)
     for (const ComponentConfig& one : {group.allocator, group.store, config.store})
       if (is_ours(one)) return refusal(one);
@@ -266,6 +341,7 @@ Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registr
     outer.groups[g].store = store.name == "none" ? store : ComponentConfig{kAround[g], {}, {}};
   }
   outer.index = {kAround[0], {}, {}};
+  if (!config.storage_tier.in.name.empty()) outer.storage_tier.in = {kAround[0], {}, {}};
   making = {&original, &registry, &faults};
   auto engine = Engine::create(outer, registry);
   making = {};

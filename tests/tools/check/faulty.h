@@ -14,7 +14,8 @@ namespace canopy::check {
 /// Namespaces that a program can name.
 inline constexpr std::uint32_t kMostSpaces = 8;
 
-/// A wrong result that a component returns once. The ledger, the audit or the comparison of bytes must detect it.
+/// A wrong result that a component returns once. The ledger, the audit or the comparison of bytes must detect it; what
+/// a storage returns must not even be used.
 enum class Lie : std::uint8_t {
   twice,        ///< an allocator hands out a page that is out
   keeps,        ///< an allocator takes pages back and keeps them
@@ -23,7 +24,13 @@ enum class Lie : std::uint8_t {
   swallows,     ///< an index does not return a page that it does not use
   misnames,     ///< an index returns another page than the one with the words
   wrong_bytes,  ///< a store returns a bit that was not written
+  wrong_image,  ///< a store restores a page from the host tier with a wrong bit
+  // A storage returns in place of a record, and reports that it has done what it was asked for:
+  wrong_record,  ///< the record with a wrong bit
+  other_record,  ///< the record of another key
+  lost_record,   ///< nothing: the memory keeps what it had
 };
+inline constexpr Lie kFirstOfHost = Lie::wrong_image, kFirstOfStorage = Lie::wrong_record;
 std::optional<Lie> lie_of(std::string_view name);
 std::vector<std::string> lie_names();
 
@@ -39,6 +46,7 @@ struct Faults {
   Lie lie{};
   std::uint64_t lies_in = 0;  ///< number of the possible lie, counted from now, that happens; 0: none
   std::size_t liar = 0;       ///< group of the component that lies
+  Page page = 0;              ///< page of Lie::wrong_image
   bool lied = false;
 
   /// Returns true if a fault has yet to happen.

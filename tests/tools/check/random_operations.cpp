@@ -199,7 +199,11 @@ void RandomOperations::fault(const Trial& trial) {
   if (trial.reached().operations >= settings_.lies_from) {
     again(Verb::lie);
     const auto names = lie_names();
-    operation_.name = names[random_.below(static_cast<std::uint32_t>(names.size()))];
+    const Tiers& tiers = trial.engine().tiers();
+    const auto all = static_cast<std::uint32_t>(names.size());
+    operation_.name = names[random_.below(tiers.has_storage() ? all
+                                          : tiers.has_host()  ? static_cast<std::uint32_t>(kFirstOfStorage)
+                                                              : static_cast<std::uint32_t>(kFirstOfHost))];
   } else {
     constexpr Verb kRefusals[] = {Verb::refuse_pages, Verb::refuse_memory, Verb::refuse_insert};
     again(kRefusals[random_.below(3)]);

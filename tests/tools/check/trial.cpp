@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include <conformance/model/mismatch.h>
@@ -41,8 +42,11 @@ bool Trial::apply(const Operation& operation) {
   ++reached_.operations;
   bool done = false;
   const auto tenant = tenant_of(operation);
+  const std::uint64_t damaged = engine_.tiers().counters()[Counter::damaged_records_storage];
   try {
     done = do_it(operation);
+    check_refused(damaged);
+    use_wrong_image();
     if (!faults_ || !faults_->lied) tenancy_.check(tenant, operation.verb == Verb::reserve);
   } catch (const test::Mismatch&) {
     if (!faults_ || !faults_->lied) throw;
@@ -148,7 +152,7 @@ void Trial::finish() {
   if (faults_) faults_->disarm();
   while (!lives_.empty()) drop(lives_.back());
   fetches_.clear();
-  while (engine_.tiers().next_end_us() != kUnlimited) turn(1'000'000);
+  run_out();
   while (!pins_.empty()) unpin(0);
   if (tenancy_.any()) turn(kUnlimited / 4);  // all retention ends
   for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
@@ -294,6 +298,63 @@ bool Trial::arm(const Operation& operation) {
   else if (operation.verb == Verb::refuse_insert) faults_->insert = in;
   else faults_->lie = *lie_of(operation.name), faults_->liar = operation.group, faults_->lies_in = in;
   return true;
+}
+
+/// Lets all that moves between the tiers end.
+void Trial::run_out() {
+  while (engine_.tiers().next_end_us() != kUnlimited) turn(1'000'000);
+}
+
+/// After a lie of a storage: counts it if the engine has refused a record. The trial goes on: no such record may be
+/// used.
+void Trial::check_refused(std::uint64_t damaged) {
+  if (!faults_ || !faults_->lied || faults_->lie < kFirstOfStorage) return;
+  faults_->lied = false;
+  reached_.lies += engine_.tiers().counters()[Counter::damaged_records_storage] > damaged;
+}
+
+/// After a store has restored a wrong page from the host tier: begins a request that reuses this page. If the page has
+/// left already, the lie has no effect. If no request can reuse it now, one may later: the trial ends unproved.
+void Trial::use_wrong_image() {
+  if (!faults_ || !faults_->lied || faults_->lie != Lie::wrong_image) return;
+  run_out();
+  struct Paths final : NodeVisitor {
+    std::map<NodeId, std::vector<Token>> paths;
+    NodeId with = NodeId::none;  ///< node that has the page
+    NamespaceId space{};
+    Units from = 0;  ///< units up to the end of the page
+    Page page = 0;
+    std::size_t group = 0, page_size = 1;
+    void node(const NodeView& node) override {
+      std::vector<Token> path = paths[node.parent];
+      path.resize(node.facts.begin);
+      path.insert(path.end(), node.words.begin(), node.words.end());
+      paths[node.facts.id] = std::move(path);
+      const auto found = std::ranges::find(node.pages[group], page);
+      if (found == node.pages[group].end()) return;
+      from = node.facts.begin + static_cast<Units>((found - node.pages[group].begin() + 1) * std::ptrdiff_t(page_size));
+      with = node.facts.id;
+      space = node.facts.space;
+    }
+  } nodes;
+  nodes.page = faults_->page;
+  nodes.group = faults_->liar;
+  nodes.page_size = engine_.page_size();
+  engine_.index().visit(nodes);
+  const auto number = static_cast<std::uint32_t>(std::ranges::find(spaces_, nodes.space) - spaces_.begin());
+  faults_->lied = false;
+  if (nodes.with == NodeId::none) return;
+  const std::vector<Token>& path = nodes.paths[nodes.with];
+  for (std::size_t end = nodes.from; end <= path.size(); ++end) {
+    const Request request = engine_.begin({std::span(path).first(end), nodes.space});
+    const auto row = request.row(nodes.group);
+    if (std::ranges::find(row, nodes.page) == row.end()) continue;
+    replay::Trail trail(static_cast<NamespaceId>(number));
+    trail.follow(request.tokens());
+    faults_->lied = true;
+    return content_.check(request, trail, 0, request.matched());
+  }
+  over_ = true;
 }
 
 /// Checks that after the end of all requests no pool waits for anything, and that one page is left under the least

@@ -77,6 +77,9 @@ class Trial {
   void turn(std::uint64_t us);
   bool set_floor(const std::string& tenant, std::uint64_t floor);
   bool arm(const Operation& operation);
+  void use_wrong_image();
+  void check_refused(std::uint64_t damaged);
+  void run_out();
   void everything_leaves();
 
   bool fits_beside(std::uint32_t matched, const RequestSpec& spec) const;

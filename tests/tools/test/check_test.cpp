@@ -9,7 +9,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
+#include <span>
 
 #include <support/engines.h>
 #include <support/source_folder.h>
@@ -253,6 +255,27 @@ TEST_CASE("check: the earliest episode that fails is the one that is reported") 
   CHECK(one.failure->found.sentence == both.failure->found.sentence);
 }
 
+namespace {
+
+/// Runs a program in this process, up to the first lie that is detected.
+void run_lying(const std::string& text, const std::function<void(const Trial&, const Faults&)>& then) {
+  auto program = program_of(text, "lies", registry());
+  REQUIRE_MESSAGE(program, (program ? "" : program.error().text));
+  Faults faults;
+  const auto document = parse_yaml(program->engine, "engine");
+  const auto engine_config = read_engine_config(*document, registry());
+  REQUIRE(engine_config);
+  auto engine = create(*engine_config, registry(), faults);
+  REQUIRE(engine);
+  Trial trial(**engine, registry(), &faults, true);
+  for (const check::Operation& operation : program->operations)
+    if (!trial.over()) trial.apply(operation);
+  if (!trial.over()) trial.finish();
+  then(trial, faults);
+}
+
+}  // namespace
+
 TEST_CASE("check: every lie of a component is detected, and a component that does not lie is not reported") {
   const std::string head =
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
@@ -264,22 +287,62 @@ TEST_CASE("check: every lie of a component is detected, and a component that doe
   const auto clean = program_of(head + body, "clean", registry());
   REQUIRE_MESSAGE(clean, (clean ? "" : clean.error().text));
   CHECK(verdict_on(*clean).kind == Verdict::Kind::clean);
-  for (const std::string& lie : lie_names()) {
+  const auto names = lie_names();
+  for (const std::string& lie : std::span(names).first(static_cast<std::size_t>(kFirstOfHost))) {
     CAPTURE(lie);
-    auto program = program_of(head + "  - lie full " + lie + " 1\n" + body, "lies", registry());
-    REQUIRE(program);
-    Faults faults;
-    const auto document = parse_yaml(program->engine, "engine");
-    const auto engine_config = read_engine_config(*document, registry());
-    REQUIRE(engine_config);
-    auto engine = create(*engine_config, registry(), faults);
-    REQUIRE(engine);
-    Trial trial(**engine, registry(), &faults, true);
-    for (const check::Operation& operation : program->operations)
-      if (!trial.over()) trial.apply(operation);
-    CHECK(faults.lied);
-    CHECK(trial.over());
-    CHECK(trial.reached().lies == 1);
+    run_lying(head + "  - lie full " + lie + " 1\n" + body, [](const Trial& trial, const Faults& faults) {
+      CHECK(faults.lied);
+      CHECK(trial.over());
+      CHECK(trial.reached().lies == 1);
+    });
+  }
+}
+
+TEST_CASE("check: what a host tier restores wrongly is detected, and no wrong record of a storage is used") {
+  const std::string head =
+      "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
+      "          store: { host: { streams: { kv: 8 } } }, model: { name: m, revision: r, dtype: d },\n"
+      "          tiers: { host: { capacity: 24, write: write_back }, storage: { in: { sim_storage: {} } } } }\n"
+      "operations:\n";
+  // Each prompt leaves the pool for the host tier, and the earlier ones leave that for the storage; what finds no room
+  // in the host tier meanwhile is dropped, so each comes twice.
+  std::string body;
+  for (const char* const symbol : {"0", "1", "2", "0 1", "1 2", "2 0"}) {
+    std::string tokens;
+    for (int i = 0; i < (symbol[1] ? 6 : 12); ++i) tokens += std::string(" ") + symbol;
+    body += "  - serve" + tokens + " chunk=12\n  - room full 12\n  - turn 100000\n";
+  }
+  body += body;
+  // Fetches prompts, of which at least two are in the storage.
+  const auto fetched = [](std::initializer_list<const char*> symbols) {
+    std::string text;
+    for (const std::string symbol : symbols) {
+      std::string tokens;
+      for (std::size_t i = 0; i < 12 / ((symbol.size() + 1) / 2); ++i) tokens += " " + symbol;
+      const std::string number = std::to_string(static_cast<std::size_t>(symbol[0]) + symbol.size());
+      text += "  - fetch " + number + tokens + "\n  - turn 100000\n  - turn 100000\n  - turn 100000\n  - begin " +
+              number + tokens + "\n  - abort " + number + "\n";
+    }
+    return text;
+  };
+  const auto before = {"0", "0 1"}, after = {"1", "2", "1 2", "2 0"};
+  run_lying(head + body + fetched(before) + fetched(after), [](const Trial& trial, const Faults&) {
+    CHECK(trial.engine().tiers().counters()[Counter::loaded_tokens_storage] >= 24);
+    CHECK(trial.engine().tiers().counters()[Counter::damaged_records_storage] == 0);
+    CHECK(trial.reached().lies == 0);
+  });
+  const auto names = lie_names();
+  for (const std::string& lie : std::span(names).subspan(static_cast<std::size_t>(kFirstOfHost))) {
+    CAPTURE(lie);
+    const bool of_host = lie == "wrong_image";
+    run_lying(head + body + fetched(before) + "  - lie full " + lie + " 1\n" + fetched(after),
+              [&](const Trial& trial, const Faults& faults) {
+                CHECK(faults.happened == 1);
+                CHECK(trial.over() == of_host);
+                CHECK(trial.reached().lies == 1);
+                CHECK(trial.engine().ledger().violations() == 0);
+                CHECK(trial.engine().tiers().counters()[Counter::damaged_records_storage] == (of_host ? 0 : 1));
+              });
   }
 }
 
@@ -306,7 +369,8 @@ TEST_CASE("check: an operation reads back from its line") {
                            "refuse_pages full 2",
                            "refuse_memory window 1",
                            "refuse_insert 3",
-                           "lie full twice 1"})
+                           "lie full twice 1",
+                           "lie full other_record 2"})
     CHECK(text_of(operation_of(line, groups), groups) == line);
 }
 

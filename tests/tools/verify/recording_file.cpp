@@ -97,6 +97,7 @@ Result<bool> RecordingLines::fill() {
     text_.resize(text_.size() - stream.avail_out);
     inflater_->between = code == Z_STREAM_END;
     if (code == Z_STREAM_END) inflateReset(&stream);
+    else if (code == Z_MEM_ERROR) throw std::bad_alloc();
     else if (code != Z_OK && code != Z_BUF_ERROR)
       return Error{path_ + ": is damaged: its gzip stream is broken, or is followed by other bytes"};
   } while (stream.avail_in > 0 || stream.avail_out == 0);

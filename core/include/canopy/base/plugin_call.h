@@ -15,8 +15,10 @@ struct PluginCall {
 };
 
 namespace detail {
-extern thread_local constinit PluginCall plugin_call;
-}
+/// Initial-exec, because it is read at each call of a plugin: in a shared library (libcanopy, Python's module) the
+/// default model would call a function for it.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit PluginCall plugin_call;
+}  // namespace detail
 inline PluginCall& PluginCall::of_this_thread() { return detail::plugin_call; }
 
 /// Marks this thread as executing a plugin function while the object exists. Objects may nest: an index calls a policy.

@@ -5,9 +5,12 @@
 #include <canopy/plugin.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace canopy {
@@ -28,6 +31,7 @@ struct Offer {
   std::string version;         ///< version of the plugin
   std::filesystem::path file;  ///< file of the plugin; for a plugin without a file, the name given to it
   const CanopyComponent* component = nullptr;
+  std::function<std::shared_ptr<void>()> make{};  ///< creates a component of this program; empty: it is a plugin's
 
   /// Returns true if this machine can run the component. Sets `what` to the component's reason, and leaves it unchanged
   /// if every machine can run it.
@@ -57,6 +61,13 @@ class Registry final : public Components {
   /// `canopy_plugin_`. The descriptor is checked as for a file. `called`: name of the plugin in lists and messages.
   /// REQUIRES: `plugin` outlives the registry and all components that it created.
   void add(const CanopyPlugin& plugin, const std::string& called);
+  /// Adds a component of this program that has no options. `make` creates an instance, or returns null if it cannot.
+  /// Returns an error if the name is empty or taken.
+  template <class Interface>
+  Result<std::monostate> add(const std::string& name, const std::string& summary,
+                             std::function<std::shared_ptr<Interface>()> make) {
+    return add_own(Interface::kInterface, name, summary, std::move(make));
+  }
 
   const std::vector<Offer>& offers() const { return offers_; }
   const std::vector<Refusal>& refusals() const { return refusals_; }
@@ -99,6 +110,8 @@ class Registry final : public Components {
   Erased make_erased(std::string_view interface, std::string_view name, const std::string& options,
                      const void* context) const;
   Erased create_erased(std::string_view interface, std::string_view name, Options& options, const void* context) const;
+  Result<std::monostate> add_own(const char* interface, const std::string& name, const std::string& summary,
+                                 std::function<std::shared_ptr<void>()> make);
   void offer_all(std::shared_ptr<LoadedPlugin> plugin, const std::filesystem::path& asked);
 
   std::vector<std::shared_ptr<LoadedPlugin>> plugins_;  ///< plugins with offers

@@ -103,7 +103,7 @@ struct CallersPool {
   bool valid() const { return pages <= kMostPages && free <= pages; }
 };
 
-// ---- Tenants; sent only if tenants have shares ----
+// ---- Tenants; the first three are sent only if tenants have shares ----
 
 /// Largest valid number of tenants and of namespaces: an event with more is damaged.
 inline constexpr std::uint32_t kMostTenants = std::uint32_t{1} << 22;
@@ -156,6 +156,18 @@ struct TenantEvicted {
     return (from < kMostTenants || from == kSomeTenant) && (taker < kMostTenants || taker >= kSomeTenant) &&
            tokens >> 48 == 0 && below_floor >> 48 == 0 && !(from == kSomeTenant && taker >= kSomeTenant);
   }
+};
+
+/// Namespace of the request for which the operation evicts. Sent behind the events of the nodes that left, in the same
+/// commit; not sent if the eviction is for no request in particular.
+struct EvictedFor {
+  static constexpr std::uint8_t kKind = 49;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  NamespaceId space{};
+  Unused<24> unused_too{};
+
+  bool valid() const { return static_cast<std::uint32_t>(space) < kMostTenants; }
 };
 
 // ---- The tiers below the pools; sent only if one is configured ----

@@ -96,9 +96,10 @@ enum class TextKind : std::uint8_t {
   tenant,    ///< name of a tenant with a share; "*": all others together; empty: requests without a tenant
 };
 
-/// Fields of a TextKind::worker, in this order. Figures are in tokens.
-enum class WorkerField : std::uint8_t { name, tokens, shared, state };
-inline constexpr std::size_t kWorkerFields = 4;
+/// Fields of a TextKind::worker, in this order. Figures are in tokens. `lost`: the reason why its events have stopped;
+/// empty while they arrive.
+enum class WorkerField : std::uint8_t { name, tokens, shared, state, lost };
+inline constexpr std::size_t kWorkerFields = 5;
 
 }  // namespace canopy
 

@@ -1,17 +1,22 @@
 /// Every format of traces: what a good file gives, what is said of a bad one, and that an import changes nothing.
 #include <canopy/eviction_strategy.h>
 #include <doctest/doctest.h>
+#include <support/address_limit.h>
 #include <support/folder.h>
+#include <support/sanitizers.h>
 #include <unistd.h>
 #include <workload/formats/native_trace.h>
+#include <workload/line_reader.h>
 #include <workload/text.h>
 #include <workload/trace_formats.h>
 #include <workload/words.h>
 #include <zlib.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 namespace {
 
@@ -308,4 +313,37 @@ TEST_CASE("a packed file is read as it is, and a damaged one is not believed") {
   file << "sum!";
   file.close();
   CHECK(read("qwen:" + folder.path()).error.find("the gzip data is damaged") != std::string::npos);
+}
+
+TEST_CASE("a file is not called damaged where memory ends") {
+  if (test::kSanitized) {
+    MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
+    return;
+  }
+  const Folder folder;
+  const std::string path = folder.write("a line\n");
+  // What earlier tests have freed would suffice.
+  std::vector<std::unique_ptr<std::array<char, 48 << 10>>> taken;
+  taken.reserve(std::size_t{1} << 20);
+  try {
+    const test::AddressLimit limit(0);
+    while (taken.size() < taken.capacity()) taken.push_back(std::make_unique<std::array<char, 48 << 10>>());
+  } catch (const std::bad_alloc&) {
+  }
+  int short_of_memory = 0;
+  for (std::uint64_t more = 0; more <= std::uint64_t{2} << 20; more += std::uint64_t{64} << 10) {
+    const auto reader = LineReader::open(path);
+    REQUIRE(reader);
+    std::string error;
+    try {
+      const test::AddressLimit limit(more);
+      std::string_view line;
+      const auto got = (*reader)->next(line);
+      if (!got) error = got.error().text;
+    } catch (const std::bad_alloc&) {
+      ++short_of_memory;
+    }
+    CHECK_MESSAGE(error.empty(), error);
+  }
+  CHECK(short_of_memory > 0);
 }

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace canopy::slots {
+
+/// Starts `count` threads that call `work`, or as many as the system allows. Throws if it allows none.
+template <class Work>
+void start_threads(std::vector<std::thread>& threads, unsigned count, const Work& work) {
+  threads.reserve(count);
+  for (unsigned i = 0; i < count; ++i) try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      if (threads.empty()) throw std::runtime_error("the system starts no thread for its reads and writes");
+      return;
+    }
+}
+
+}  // namespace canopy::slots

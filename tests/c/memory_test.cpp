@@ -1,0 +1,113 @@
+/// Memory that is refused at each point of a life: a code, and never a crash or half a handle.
+#include <canopy/c/canopy.h>
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+namespace {
+
+/// Allocations until one is refused; it is then refused once. Negative: none is.
+long allocations_left = -1;
+
+void* allocate(std::size_t bytes) {
+  if (allocations_left == 0) {
+    allocations_left = -1;
+    return nullptr;
+  }
+  if (allocations_left > 0) --allocations_left;
+  return std::malloc(bytes ? bytes : 1);
+}
+
+}  // namespace
+
+// The library takes its memory from the program's operators.
+void* operator new(std::size_t bytes) {
+  if (void* const memory = allocate(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+constexpr char kYaml[] =
+    "page_size: 4\n"
+    "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\n";
+
+canopy_engine_options options_of() {
+  canopy_engine_options options{};
+  options.size = sizeof options;
+  options.yaml = kYaml;
+  return options;
+}
+
+/// Calls call() with the first, the second, ... allocation refused, until it needs no more. Returns the number of calls
+/// that failed. `made`: a handle that must be null if the call failed.
+template <class Call, class Handle, class Destroy>
+long refuse_each(Call&& call, Handle*& made, Destroy&& destroy) {
+  for (long allocation = 0;; ++allocation) {
+    REQUIRE(allocation < 100'000);
+    made = nullptr;
+    allocations_left = allocation;
+    const canopy_code code = call();
+    const bool refused = allocations_left < 0;
+    allocations_left = -1;
+    if (code != CANOPY_OK) {
+      CHECK((code == CANOPY_NO_MEMORY || code == CANOPY_REFUSED || code == CANOPY_VIOLATION));
+      CHECK(made == nullptr);
+      continue;
+    }
+    REQUIRE(made != nullptr);
+    destroy(made);
+    if (!refused) return allocation;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an engine or an index that gets no memory is not created") {
+  // Plugins are loaded before: libstdc++ ends the program if it gets no memory for the list of a folder.
+  canopy_registry* registry = nullptr;
+  REQUIRE(canopy_registry_create(nullptr, &registry) == CANOPY_OK);
+  canopy_engine_options options = options_of();
+  options.registry = registry;
+  canopy_engine* engine = nullptr;
+  CHECK(refuse_each([&] { return canopy_engine_create(&options, &engine); }, engine,
+                    [](canopy_engine* made) { CHECK(canopy_engine_destroy(made) == CANOPY_OK); }) > 100);
+  canopy_index_options index_options{};
+  index_options.size = sizeof index_options;
+  index_options.page_size = 4;
+  index_options.registry = registry;
+  canopy_index* index = nullptr;
+  CHECK(refuse_each([&] { return canopy_index_create(&index_options, &index); }, index, canopy_index_destroy) > 10);
+  canopy_registry_destroy(registry);
+}
+
+TEST_CASE("a request that gets no memory does not begin, and the engine goes on") {
+  const canopy_engine_options options = options_of();
+  canopy_engine* engine = nullptr;
+  REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
+  std::uint32_t prompt[16] = {1, 2, 3};
+  canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
+  spec.prompt = prompt;
+  spec.prompt_tokens = 16;
+  canopy_request* request = nullptr;
+  CHECK(refuse_each([&] { return canopy_engine_begin(engine, &spec, nullptr, &request); }, request,
+                    canopy_request_destroy) > 0);
+  REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &request) == CANOPY_OK);
+  CHECK(canopy_request_reserve(request, 16, UINT32_MAX) == CANOPY_OK);
+  CHECK(canopy_request_finish(request, 16) == CANOPY_OK);
+  canopy_request_destroy(request);
+  CHECK(canopy_engine_audit(engine) == CANOPY_OK);
+  CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+}
+
+TEST_CASE("the sentence of a failure may lack memory, the code does not") {
+  allocations_left = 0;
+  CHECK(canopy_engine_create(nullptr, nullptr) == CANOPY_BAD_ARGUMENT);
+  allocations_left = -1;
+}
