@@ -6,7 +6,7 @@ namespace canopy::inspector {
 namespace {
 
 /// A damaged recording may report more; those are skipped.
-constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22, kMostWorkers = 1024;
+constexpr std::size_t kMostLines = 65536, kMostWorkers = 1024;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Apply::operator()(const event::TextPiece& piece) {
   std::string& text = state_.text;
   if (piece.at == 0) text.clear();
   text += piece.view();
-  if (!piece.last || piece.number >= kMostNumbers) return;
+  if (!piece.last || piece.number >= kMostSpaces) return;
   const bool fields =
       piece.text == TextKind::plugin || piece.text == TextKind::refusal || piece.text == TextKind::worker;
   text = clean_text(text, piece.text == TextKind::config ? "\n" : fields ? "\t" : "");

@@ -65,6 +65,9 @@ class Apply {
   void operator()(const event::Commit&) {}
 
  private:
+  /// No engine of this machine has that many: such a recording is damaged, and the event is skipped.
+  static constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
+
   std::size_t groups() const { return state_.pools.size(); }
   void keep_text(TextKind kind, std::size_t number);
   MirrorTenant* tenant_at(std::uint32_t number, bool add);

@@ -442,3 +442,23 @@ TEST_CASE("history: more namespaces than rows share the row of the others") {
   CHECK(whole.tenants.back().name == "tenant " + std::to_string(History::kMostTenants - 1));
   CHECK(whole.counts[Count::requests] == 2 * History::kMostTenants);
 }
+
+TEST_CASE("history: a request of a namespace that cannot be is passed over, and takes no memory") {
+  const Story story = random_story(100);
+  for (const std::uint32_t space : {1U << 22, ~0U}) {
+    CAPTURE(space);
+    Mirror mirror(story.shape);
+    History history;
+    for (std::vector<Event> commit : story.commits) {
+      for (Event& event : commit) {
+        if (!is<event::RequestBegun>(event)) continue;
+        auto begun = std::bit_cast<event::RequestBegun>(event);
+        begun.space = NamespaceId{space};
+        event = std::bit_cast<Event>(begun);
+      }
+      mirror.take(commit, history.watch(mirror));
+    }
+    CHECK(mirror.prompt_tokens() == 0);
+    CHECK(mirror.slots() > 1);
+  }
+}
