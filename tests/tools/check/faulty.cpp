@@ -199,7 +199,10 @@ class FaultyIndex final : public PrefixIndex {
     GroupPages pages = inner_->pages(lock, from);
     const std::size_t g = faults_.liar;
     // Only for the last match: the engine calls it again later for its own use, where a wrong result has no effect.
-    if (!std::exchange(matched_, false) || pages[g].empty() || pages[g].back() == 0 || !lies(faults_, Lie::misnames, g))
+    // In the host tier it is Lie::wrong_image: a fetch loads another page, and only a request that reuses it can
+    // notice.
+    if (!std::exchange(matched_, false) || below_ || pages[g].empty() || pages[g].back() == 0 ||
+        !lies(faults_, Lie::misnames, g))
       return pages;
     changed_.assign(pages[g].begin(), pages[g].end());
     changed_.back() = changed_.back() > 1 ? changed_.back() - 1 : changed_.back() + 1;

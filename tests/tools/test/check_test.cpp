@@ -346,6 +346,12 @@ TEST_CASE("check: what a host tier restores wrongly is detected, and no wrong re
   }
 }
 
+TEST_CASE("check: the index of a host tier misnames no page, because a fetch has no rows that could show it") {
+  std::ifstream file(std::string(kSourceFolder) + "/tests/tools/test/host_page_misnamed.txt");
+  run_lying({std::istreambuf_iterator<char>(file), {}},
+            [](const Trial& trial, const Faults& faults) { CHECK(trial.reached().lies == faults.happened); });
+}
+
 TEST_CASE("check: an operation reads back from its line") {
   const std::vector<std::string> groups{"full", "window"};
   for (const char* line : {"begin 3 0 1 2 space=1 priority=2 leave=1",
