@@ -37,7 +37,8 @@ void between(std::vector<Bar>& bars, const std::uint64_t (&edges)[N], std::uint6
 constexpr std::uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
 constexpr std::uint64_t kGaps[] = {0,           kSecond,      10 * kSecond, 30 * kSecond, kMinute,   2 * kMinute,
                                    5 * kMinute, 10 * kMinute, 30 * kMinute, kHour,        6 * kHour, 24 * kHour};
-constexpr std::uint64_t kWindow = 10 * kMinute;
+/// Ten minutes, as a power of two of the narrowest bucket: a bucket that became twice as wide still divides it.
+constexpr std::uint64_t kBucket = 1172, kWindow = 512 * kBucket;
 constexpr std::size_t kMostBuckets = 240;
 constexpr double kPopular[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1};
 constexpr std::uint64_t kUses[] = {1, 2, 3, 5, 9, 17, 65, 257, 1025, 4097};
@@ -45,7 +46,7 @@ constexpr std::uint64_t kTurns[] = {1, 2, 3, 4, 5, 7, 11, 21, 51};
 
 }  // namespace
 
-TraceStat::TraceStat(std::uint64_t unit) : units_(1024), buckets_(1) { facts_.unit = unit; }
+TraceStat::TraceStat(std::uint64_t unit) : units_(1024), buckets_(1), width_ms_(kBucket) { facts_.unit = unit; }
 
 TraceFacts::Moment TraceStat::moment(std::size_t bucket) const {
   const std::size_t window = std::max<std::size_t>(kWindow / width_ms_, 1);

@@ -93,7 +93,7 @@ class TraceStat {
   std::size_t used_ = 0;
   std::uint64_t first_ms_ = 0, now_ms_ = 0;
   std::vector<std::uint64_t> buckets_;  ///< distinct tokens by the time of their last use; the last bucket is open
-  std::uint64_t width_ms_ = 1000;       ///< width of a bucket
+  std::uint64_t width_ms_;       ///< width of a bucket
 };
 
 }  // namespace canopy::workload

@@ -1,9 +1,12 @@
 /// `canopy compare`: several seeds, intervals, and capacities as shares of the trace.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "program.h"
 
@@ -115,4 +118,102 @@ TEST_CASE("a capacity may be a share of the distinct tokens of the trace") {
   spread_refused(workshop, some + " --capacity 1e1%", "expected a share of the trace's distinct tokens");
   spread_refused(workshop, some + " --capacity 0.00001%", "less than a page of 16");
   spread_refused(workshop, some + " --capacity 10%,10.0%", "are the same");
+}
+
+TEST_CASE("a row for each request adds up to the figures of the runs") {
+  const cli::Workshop workshop;
+  const auto csv = workshop.path / "requests.csv";
+  const SpreadRun run =
+      spread_of(workshop, kSpreadMixed + " --policy 'lru,{hazard: {cost_weight: 1, history: 4096}},optimum,infinite'" +
+                              " --capacity 30k,60k --seeds 1,2 --requests " + csv.string());
+  std::istringstream lines(cli::slurp(csv));
+  std::string line;
+  REQUIRE(std::getline(lines, line));
+  CHECK(
+      line ==
+      "policy,capacity_tokens,seed,request,time_ms,namespace,turn,prompt_tokens,output_tokens,seen_tokens,hit_tokens");
+  std::map<std::string, std::uint64_t> hits;  // by policy, capacity and seed
+  std::uint64_t rows = 0;
+  for (; std::getline(lines, line); ++rows) {
+    std::size_t at = line[0] == '"' ? line.find('"', 1) + 1 : line.find(',');
+    for (int more = 0; more < 2; ++more) at = line.find(',', at + 1);
+    hits[line.substr(0, at)] += std::stoull(line.substr(line.rfind(',') + 1));
+  }
+  CHECK(rows == 7 * run.figures["requests"].get<std::uint64_t>());
+  for (const json& row : run.figures["rows"])
+    for (const json& seed : row["by_seed"]) {
+      const std::string name = row["policy"], policy = cli::has(name, ",") ? '"' + name + '"' : name,
+                        capacity = row["capacity_tokens"].is_null() ? "" : row["capacity_tokens"].dump();
+      const std::string key = policy + "," + capacity + "," + seed["seed"].dump();
+      CHECK_MESSAGE(hits[key] == seed["hit_tokens"].get<std::uint64_t>(), key);
+    }
+  const std::string trace =
+      workshop.file("t.jsonl", "{\"timestamp\": 0, \"input_length\": 9, \"output_length\": 1, \"hash_ids\": [1]}\n");
+  spread_refused(workshop, kSpreadEngine + " --trace " + trace + " --capacity 1k --requests " + trace,
+                 "is the same file as --trace");
+  spread_refused(workshop, "--curve --trace " + trace + " --requests x.csv",
+                 "--requests and --curve do not fit together");
+}
+
+TEST_CASE("the figures say which program made them, of which requests, with which options") {
+  const cli::Workshop workshop;
+  const std::string options = " --policy 'lru,{slru: {protect_after: 3}},optimum' --capacity 30k --seeds ";
+  const json one = spread_of(workshop, kSpreadMixed + options + "1").figures,
+             two = spread_of(workshop, kSpreadMixed + options + "2").figures,
+             pages = spread_of(workshop, kSpreadMixed + options + "1 --page-size 64").figures;
+  CHECK(cli::has(cli::run_canopy(workshop, "--version").out, one["canopy"]["version"].get<std::string>()));
+  CHECK((one["canopy"]["commit"].is_null() || one["canopy"]["commit"].get<std::string>().size() >= 12));
+  CHECK(one["trace_hash"] != two["trace_hash"]);
+  CHECK(one["trace_hash"] == pages["trace_hash"]);
+  CHECK(one["policy_options"]["lru"] == json{{"name", "lru"}, {"options", json::object()}});
+  const json slru = one["policy_options"]["{slru: {protect_after: 3}}"];
+  CHECK(slru["name"] == "slru");
+  CHECK(slru["options"]["protect_after"] == 3);
+  CHECK(one["policy_options"]["optimum"].is_null());
+}
+
+TEST_CASE("the cost of computing gives each policy its GPU time, and a simulated server the time to a first token") {
+  const cli::Workshop workshop;
+  const std::string costs = " --set 'tiers.recompute={per_token: 50us, per_token_depth: 600ps}'";
+  const std::string options = kSpreadMixed + " --capacity 30k";
+  const auto csv = workshop.path / "requests.csv";
+  const json serial = spread_of(workshop, options + costs + " --policy lru,optimum --requests " + csv.string()).figures;
+  double seconds[2] = {};
+  std::istringstream lines(cli::slurp(csv));
+  std::string line;
+  std::getline(lines, line);
+  for (; std::getline(lines, line);) {
+    std::vector<double> fields;
+    std::istringstream parts(line.substr(line.find(',') + 1));
+    for (std::string part; std::getline(parts, part, ',');) fields.push_back(std::atof(part.c_str()));
+    const double hit = fields.back(), rest = fields[6] - hit;
+    seconds[line[0] == 'o'] += rest * 50e-6 + rest * (hit + rest / 2) * 600e-12;
+  }
+  for (const std::size_t i : {0u, 1u}) {
+    CHECK(serial["rows"][i]["prefill_seconds"].get<double>() == doctest::Approx(seconds[i]).epsilon(0.01));
+    CHECK(serial["rows"][i]["p95_ttft_ms"].is_null());
+  }
+  CHECK(seconds[1] < seconds[0]);
+  CHECK(spread_of(workshop, options + " --policy lru").figures["rows"][0]["prefill_seconds"].is_null());
+
+  const SpreadRun timed = spread_of(workshop, options + costs + " --policy lru,fifo --mode timed --running 16");
+  CHECK(timed.figures["timed"] == true);
+  CHECK(cli::has(timed.ended.out, "first token, p50 / p95"));
+  const auto report = workshop.path / "report.json";
+  for (const char* policy : {"lru", "fifo"}) {
+    REQUIRE(cli::run_canopy(workshop, "replay " + kSpreadEngine + options + costs + " --policy " + policy +
+                                          " --store none --no-content --mode timed --running 16 --json " +
+                                          report.string())
+                .status == 0);
+    const json alone = json::parse(cli::slurp(report)), &row = timed.figures["rows"][policy[0] == 'f'];
+    for (const char* key : {"hit_tokens", "evicted_tokens", "digest", "p50_ttft_ms", "p95_ttft_ms", "prefill_seconds"})
+      CHECK_MESSAGE(row[key] == alone[key], key);
+    CHECK(alone["p95_ttft_ms"] > alone["p50_ttft_ms"]);
+    CHECK(row["optimum_share"].is_null());
+  }
+  const std::string some = kSpreadEngine + options;
+  spread_refused(workshop, some + " --mode timed --policy lru,optimum",
+                 "'optimum' is computed for requests one after another");
+  spread_refused(workshop, some + " --running 3", "--running needs --mode timed");
+  spread_refused(workshop, "--curve" + options + " --mode timed", "--mode and --curve do not fit together");
 }
