@@ -7,7 +7,9 @@ const capacities = data.capacities.map((capacity, i) => ({
                                          i,
                                          tokens: capacity.tokens,
                                          name: capacity.name,
-                                         words: capacity.name + (data.bytes_per_token === null ? " tokens" : ""),
+                                         words: capacity.name.endsWith("%") ? `${capacity.name} (${brief(capacity.tokens)} tokens)` :
+                                             data.bytes_per_token === null  ? capacity.name + " tokens" :
+                                                                              capacity.name,
                                        }));
 const bySize = [...capacities].sort((a, b) => a.tokens - b.tokens);
 // The policy with which the others are compared.

@@ -37,19 +37,18 @@ function tiles(at) {
 
 // Time by tiers.recompute of the engine's file, and by the simulated server of --mode timed.
 function timeTable(at) {
-  const rows = rowsAt(data.policies, at).filter(row => row.prefill_seconds !== null || row.p95_ttft_ms !== null);
-  const base = rowOf(data.policies[0], at), known = (value, text) => value === null ? "-" : text(value);
-  return rows.length ?
-      table(
-          "time", ["Policy", "GPU time of prefill", "saved against " + html(data.policies[0]), "First token, median",
-                   "95th percentile"],
-          rows.map(row => [html(row.policy), known(row.prefill_seconds, duration),
-                           row === base || !base || row.prefill_seconds === null ?
-                               "-" :
-                               percent(1 - row.prefill_seconds / base.prefill_seconds),
-                           known(row.p50_ttft_ms, value => seconds(value / 1000)),
-                           known(row.p95_ttft_ms, value => seconds(value / 1000))])) :
-      "";
+  const rows = rowsAt(data.policies, at), first = data.policies[0], base = rowOf(first, at);
+  const columns = [];
+  if (rows.some(row => row.prefill_seconds !== null))
+    columns.push(
+        ["GPU time of prefill", row => duration(row.prefill_seconds)],
+        ["saved against " + first, row => row === base ? "-" : percent(1 - row.prefill_seconds / base.prefill_seconds)]);
+  if (data.timed)
+    columns.push(["First token, median", row => seconds(row.p50_ttft_ms / 1000)],
+                 ["95th percentile", row => seconds(row.p95_ttft_ms / 1000)]);
+  return columns.length ? table("time", ["Policy", ...columns.map(([name]) => html(name))],
+                                rows.map(row => [html(row.policy), ...columns.map(([, cell]) => cell(row))])) :
+                          "";
 }
 
 // `speed`: prompt tokens that one GPU computes per second; `price`: its cost per hour; not a number: not given. Where the
@@ -193,7 +192,9 @@ function page() {
       `<section id="advice">${forEachCapacity("headline", tiles)}</section>\n` +
       '<div class="beside">' + section("hit-rate", "Hit rate over capacity", hitChart() + legend) +
       section("reading", "What it shows", list("sentences", reading())) + "</div>\n" +
-      '<div class="halves">' + section("figures", "All figures", figuresTable()) + "<div>" +
+      // A table of many policies needs the whole width.
+      (data.policies.length > 4 ? section("figures", "All figures", figuresTable()) + '<div class="halves">' :
+                                  '<div class="halves">' + section("figures", "All figures", figuresTable()) + "<div>") +
       section("time", "What it costs in time", forEachCapacity("times", timeTable)) +
       section(
              "saved", "What it saves",
@@ -204,7 +205,7 @@ function page() {
                           "again; the later cost of attention over it is not counted.") +
                  " Money is in the currency of the price.</p>\n" +
                  forEachCapacity("money", at => savingsTable(at, NaN, NaN))) +
-      "</div></div>\n" +
+      (data.policies.length > 4 ? "" : "</div>") + "</div>\n" +
       section("evicted", "What was evicted too early", legend + forEachCapacity("regret", evicted)) +
       '<div class="halves">' + section("parts", "Hit rate by kind of request", forEachCapacity("parts", parts)) +
       section("fairness", "Fairness between tenants", forEachCapacity("fairness", fairness)) + "</div>\n" +

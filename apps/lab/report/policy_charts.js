@@ -46,7 +46,7 @@ function hitChart() {
         namesAtEnds: true,
         width: 960,
         height: 470,
-        ticks: bySize.map(at => ({at: place(at.tokens), name: at.name})),
+        ticks: bySize.map(at => ({at: place(at.tokens), name: at.name.endsWith("%") ? `${at.name}, ${brief(at.tokens)}` : at.name})),
       },
       "Share of the prompt tokens that were in the cache." + (lowest ? " No policy can reach the hatched area." : "") +
           (data.lru_curve.length ? " The thin line is LRU that evicts page by page, at every capacity." : "") +

@@ -58,7 +58,7 @@ function baselineSentence(policy) {
   }
   const all = `${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`;
   if (behind > 0)
-    return `${policy} is behind ${baseline} at ${behind} of ${all}, by ${percent(worst)} at worst (${worstAt.words}).`;
+    return `${policy} is behind ${baseline} at ${behind} of ${all}, by ${percent(worst)} at worst (${worstAt.name}).`;
   return ahead > 0 ? `${policy} is never behind ${baseline}, and ahead at ${ahead} of ${all}.` :
                      `${policy} reuses exactly what ${baseline} does.`;
 }
