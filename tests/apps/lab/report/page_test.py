@@ -236,6 +236,7 @@ def main():
     check_reading(page, figures)
 
     check_advice(page, figures)
+    check(not NODE or "Mean of all tenants" in page.all_text(), "the page has the mean of the tenants")
     check_lines(page, figures)
 
     # Several seeds: intervals in tables and charts, digests of each seed.
