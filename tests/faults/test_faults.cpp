@@ -1,8 +1,12 @@
 // test_faults [NAME...]
+// test_faults --record FILE
 //
 // Proves that the tests notice wrong code. First every check runs without a fault and must pass; then each planted
 // fault (or those that are named) is switched on in processes of their own until one check objects. A crash or a
 // hang is an objection too. A fault that no check notices is a failure of this test: some check is too weak.
+//
+// noticed.txt names the test case that noticed each fault last time. That test case is tried first, which takes a
+// quarter of the time; if it does not object, everything else is tried. --record writes the file again.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <planted_list.h>
@@ -20,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -85,6 +90,13 @@ constexpr Check kChecks[] = {
     {"planted_test_radix", {"--test-case=a radix index*"}, {"plugins"}},
 };
 
+/// What a run of tests objected to: empty if all passed.
+struct Objection {
+  std::string text;
+  std::string test_case = {};  ///< Empty if none failed by name: a crash, a hang, a random program.
+  bool empty() const { return text.empty(); }
+};
+
 std::string line_at(const std::string& text, std::size_t at) { return text.substr(at, text.find('\n', at) - at); }
 
 std::string trimmed(std::string text) {
@@ -102,7 +114,7 @@ std::string random_objection(const std::string& output) {
 }
 
 /// The first failure of doctest's report, with the test case it stands under.
-std::string reported_objection(const std::string& output) {
+Objection reported_objection(const std::string& output) {
   const std::size_t error = output.find("ERROR: ");
   if (error == std::string::npos) return {};
   std::string what = line_at(output, error + std::strlen("ERROR: "));
@@ -112,8 +124,9 @@ std::string reported_objection(const std::string& output) {
     else if (!values.empty() && what.find("THREW") != std::string::npos) what += " " + values;
   }
   const std::size_t name = output.rfind("TEST CASE:  ", error);
-  if (name == std::string::npos) return what;
-  return line_at(output, name + std::strlen("TEST CASE:  ")) + ": " + what;
+  if (name == std::string::npos) return {what};
+  const std::string test_case = line_at(output, name + std::strlen("TEST CASE:  "));
+  return {test_case + ": " + what, test_case};
 }
 
 /// A filter that matches nothing passes, and would prove nothing.
@@ -131,18 +144,17 @@ std::vector<char*> environment_with(std::vector<std::string>& settings) {
   return all;
 }
 
-/// Runs one check with one fault; what it objects to, empty if all of it passed in the time that it may take.
-std::string run(const fs::path& folder, const Check& check, std::size_t fault, Clock::duration patience) {
+/// Runs the test cases of a program that pass the filters, with one fault.
+Objection run(const fs::path& program, const std::vector<std::string>& filters, std::size_t fault,
+              Clock::duration patience) {
   int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return "no pipe";
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {"no pipe"};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
-  const std::string program = (folder / check.program).string();
-  std::vector<std::string> words{program, "--abort-after=1", "--no-colors=true"};
-  for (const char* filter : check.filters)
-    if (filter) words.emplace_back(filter);
+  std::vector<std::string> words{program.string(), "--abort-after=1", "--no-colors=true"};
+  words.insert(words.end(), filters.begin(), filters.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -154,21 +166,22 @@ std::string run(const fs::path& folder, const Check& check, std::size_t fault, C
   close(pipe_ends[1]);
   if (failed != 0) {
     close(pipe_ends[0]);
-    return fmt::format("{} could not be started: {}", program, std::strerror(failed));
+    return {fmt::format("{} could not be started: {}", program.string(), std::strerror(failed))};
   }
 
-  std::string output, objection;
+  std::string output;
+  Objection objection;
   const auto deadline = Clock::now() + patience;
   for (bool open = true; open && objection.empty();) {
     pollfd waiting{pipe_ends[0], POLLIN, 0};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) objection = "it stands still";
+    if (left <= 0) objection.text = "it stands still";
     else if (poll(&waiting, 1, static_cast<int>(left)) > 0) {
       char some[4096];
       const ssize_t count = read(pipe_ends[0], some, sizeof(some));
       open = count > 0;
       if (open) output.append(some, static_cast<std::size_t>(count));
-      objection = random_objection(output);
+      objection.text = random_objection(output);
     }
   }
   close(pipe_ends[0]);
@@ -177,10 +190,39 @@ std::string run(const fs::path& folder, const Check& check, std::size_t fault, C
   waitpid(child, &status, 0);
   if (objection.empty()) objection = reported_objection(output);
   if (!objection.empty()) return objection;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return nothing_ran(output) ? "there is no such test case" : "";
-  if (!WIFSIGNALED(status)) return fmt::format("it ended with {}", WEXITSTATUS(status));
-  return WTERMSIG(status) == SIGXCPU ? "it does not come to an end"
-                                     : fmt::format("a crash: {}", strsignal(WTERMSIG(status)));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {nothing_ran(output) ? "there is no such test case" : ""};
+  if (!WIFSIGNALED(status)) return {fmt::format("it ended with {}", WEXITSTATUS(status))};
+  return {WTERMSIG(status) == SIGXCPU ? "it does not come to an end"
+                                      : fmt::format("a crash: {}", strsignal(WTERMSIG(status)))};
+}
+
+Objection run(const fs::path& folder, const Check& check, std::size_t fault, Clock::duration patience) {
+  std::vector<std::string> filters;
+  for (const char* filter : check.filters)
+    if (filter) filters.emplace_back(filter);
+  return run(folder / check.program, filters, fault, patience);
+}
+
+/// The test case that noticed a fault last time.
+struct Noticed {
+  std::string program, test_case;
+};
+
+std::map<std::string, Noticed> read_noticed(const fs::path& path) {
+  std::map<std::string, Noticed> all;
+  std::ifstream file(path);
+  for (std::string fault, program, test_case;
+       std::getline(file, fault, '\t') && std::getline(file, program, '\t') && std::getline(file, test_case);)
+    all[fault] = {program, test_case};
+  return all;
+}
+
+/// Returns the objection of the test case that noticed this fault last time, and of no other.
+Objection again(const fs::path& folder, const Noticed& last, std::size_t fault) {
+  std::string filter = "--test-case=" + last.test_case;
+  std::ranges::replace(filter, ',', '?');  // a comma would begin another filter
+  const Objection objection = run(folder / last.program, {filter}, fault, std::chrono::seconds(30));
+  return objection.test_case == last.test_case ? objection : Objection{};
 }
 
 /// The order in which the checks are tried: first those that are meant for a fault's file, of these first the one that
@@ -216,20 +258,27 @@ using Times = std::array<Clock::duration, std::size(kChecks)>;
 
 struct Verdict {
   std::string caught_by;  ///< empty: no check noticed
+  Noticed noticed;        ///< without a test case if none objected by name
   std::chrono::milliseconds took{};
 };
 
-Verdict try_fault(const fs::path& folder, std::size_t number, const Times& times, Order& order) {
+Verdict try_fault(const fs::path& folder, std::size_t number, const Times& times, Order& order, const Noticed* last) {
   const auto start = Clock::now();
   const std::string file = kPlanted[number - 1].file;
   Verdict verdict;
-  for (const std::size_t check : order.of(file)) {
-    verdict.caught_by = run(folder, kChecks[check], number, std::chrono::seconds(5) + 10 * times[check]);
-    if (verdict.caught_by.empty()) continue;
-    order.noticed(file, check);
-    verdict.caught_by.insert(0, fmt::format("{}: ", kChecks[check].program + std::strlen("planted_")));
-    break;
-  }
+  const auto notice = [&](const std::string& program, const Objection& objection) {
+    if (objection.empty()) return false;
+    verdict.caught_by = fmt::format("{}: {}", program.substr(std::strlen("planted_")), objection.text);
+    verdict.noticed = {program, objection.test_case};
+    return true;
+  };
+  if (!last || !notice(last->program, again(folder, *last, number)))
+    for (const std::size_t check : order.of(file)) {
+      const Check& tried = kChecks[check];
+      if (!notice(tried.program, run(folder, tried, number, std::chrono::seconds(5) + 10 * times[check]))) continue;
+      order.noticed(file, check);
+      break;
+    }
   verdict.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   return verdict;
 }
@@ -260,11 +309,11 @@ bool all_pass_without_a_fault(const fs::path& folder, Times& times) {
   std::atomic<bool> all = true;
   in_parallel(std::size(kChecks), [&](std::size_t i) {
     const auto start = Clock::now();
-    const std::string objection = run(folder, kChecks[i], 0, std::chrono::seconds(240));
+    const Objection objection = run(folder, kChecks[i], 0, std::chrono::seconds(240));
     times[i] = Clock::now() - start;
     if (objection.empty()) return;
     all = false;
-    fmt::print("without a fault, {} {}: {}\n", kChecks[i].program, kChecks[i].filters[0], objection);
+    fmt::print("without a fault, {} {}: {}\n", kChecks[i].program, kChecks[i].filters[0], objection.text);
   });
   return all;
 }
@@ -272,7 +321,9 @@ bool all_pass_without_a_fault(const fs::path& folder, Times& times) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> names(argv + 1, argv + argc);
+  std::vector<std::string> names(argv + 1, argv + argc);
+  fs::path record;
+  if (names.size() == 2 && names[0] == "--record") record = names[1], names.clear();
   std::vector<std::size_t> numbers;
   for (std::size_t number = 1; number <= std::size(kPlanted); ++number)
     if (names.empty() || std::find(names.begin(), names.end(), kPlanted[number - 1].name) != names.end())
@@ -288,10 +339,12 @@ int main(int argc, char** argv) {
   if (!all_pass_without_a_fault(folder, times)) return 1;
 
   Order order;
+  const auto noticed = record.empty() ? read_noticed(CANOPY_NOTICED) : std::map<std::string, Noticed>{};
   std::vector<Verdict> verdicts(numbers.size());
   std::mutex printing;
   in_parallel(numbers.size(), [&](std::size_t i) {
-    verdicts[i] = try_fault(folder, numbers[i], times, order);
+    const auto last = noticed.find(kPlanted[numbers[i] - 1].name);
+    verdicts[i] = try_fault(folder, numbers[i], times, order, last == noticed.end() ? nullptr : &last->second);
     const std::lock_guard lock(printing);
     fmt::print("{:6} ms  {:40} {}\n", verdicts[i].took.count(), kPlanted[numbers[i] - 1].name,
                verdicts[i].caught_by.empty() ? "NO CHECK NOTICED" : verdicts[i].caught_by);
@@ -302,6 +355,12 @@ int main(int argc, char** argv) {
     const Planted& fault = kPlanted[numbers[i] - 1];
     if (!verdicts[i].caught_by.empty()) ++caught;
     else fmt::print("no check noticed '{}' in {}: {}\n", fault.name, fault.file, fault.sentence);
+  }
+  if (!record.empty()) {
+    std::ofstream file(record);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (const Noticed& by = verdicts[i].noticed; !by.test_case.empty())
+        file << kPlanted[numbers[i] - 1].name << '\t' << by.program << '\t' << by.test_case << '\n';
   }
   const std::chrono::duration<double> took = Clock::now() - start;
   fmt::print("{} of {} planted faults are noticed, in {:.0f} s\n", caught, numbers.size(), took.count());
