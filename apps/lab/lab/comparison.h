@@ -87,10 +87,11 @@ struct Row {
   /// Hit tokens compared with those of the first policy at this capacity, less 1: 0.1 is a tenth more. Absent: it is
   /// the first policy, that one has no hit, or there are too few requests for an interval.
   std::optional<Interval> gain{};
-  /// Time of one GPU to compute the prompt tokens that were not reused, by `tiers.recompute`; in a timed run, also
-  /// those that were computed twice. Absent: that is not configured.
+  /// Time of one GPU to compute the prompt tokens that were not reused, by `tiers.recompute`; in a timed run,
+  /// those of the whole run, with what was computed twice. Absent: that is not configured.
   std::optional<double> prefill_seconds{};
-  /// Simulated time from the arrival of a request to its first token: median and 95th percentile. Absent: not timed.
+  /// Simulated time from the arrival of a request to its first token: median and 95th percentile of the whole run.
+  /// Absent: not timed.
   std::optional<double> p50_ttft_ms{}, p95_ttft_ms{};
   std::vector<SeedRun> by_seed;               ///< empty: one seed
   std::vector<std::uint32_t> request_tokens;  ///< hit tokens by request; empty unless CompareOptions::keep_requests

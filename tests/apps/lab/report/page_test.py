@@ -203,7 +203,8 @@ def check_lines(page, figures):
 
 def check_trace(canopy, work, workload):
     """The page of a trace: whole, with the figures of its JSON."""
-    trace, page, figures = (os.path.join(work, name) for name in ("t.jsonl", "trace.html", "facts.json"))
+    hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'.jsonl".replace("/", "\u2215")
+    trace, page, figures = (os.path.join(work, name) for name in (hostile, "trace.html", "facts.json"))
     with open(trace, "w", encoding="utf-8") as file:
         for i in range(400):
             chat, turn = i % 23, i // 23
@@ -214,8 +215,10 @@ def check_trace(canopy, work, workload):
         text = check_whole(file.read())
     with open(figures, encoding="utf-8") as file:
         facts = json.load(file)
+    check(sum(tag == "script" for tag, _ in text.elements) == 2, "the scripts are the page's own two")
     if NODE:
         shown = text.all_text()
+        check(hostile in shown, "the name is shown")
         check(f"{facts['reused_share'] * 100:.2f} %" in shown, "the reusable share is in the page")
         charts = {attributes["id"] for tag, attributes in text.elements if attributes.get("class") == "chart"}
         check(charts >= {"working", "rate", "gaps-time", "gaps-tokens", "depths", "uses", "popular", "lifetimes"}, charts)
