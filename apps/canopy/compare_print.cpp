@@ -66,14 +66,15 @@ void print_grid(const Comparison& comparison, const char* title, const Terminal&
   fmt::print("\n");
 }
 
-/// Prints how much more each policy reuses than the first one, with intervals.
+/// Prints how much more each policy reuses than the first one, and the origin of the intervals.
 void print_gains(const Comparison& comparison, const Terminal& terminal) {
   const std::string title = "more than " + printable(comparison.policies.front());
-  print_grid(comparison, title.c_str(), terminal, [](const Row& row) {
-    return row.gain ? fmt::format("{:+.1f} % [{:+.1f}, {:+.1f}]", 100 * row.gain->mean, 100 * row.gain->low,
-                                  100 * row.gain->high)
-                    : std::string("-");
-  });
+  if (std::ranges::any_of(comparison.rows, [](const Row& row) { return row.gain.has_value(); }))
+    print_grid(comparison, title.c_str(), terminal, [](const Row& row) {
+      return row.gain ? fmt::format("{:+.1f} % [{:+.1f}, {:+.1f}]", 100 * row.gain->mean, 100 * row.gain->low,
+                                    100 * row.gain->high)
+                      : std::string("-");
+    });
   fmt::print("{}\n\n", terminal.dim("  intervals: " + comparison.intervals));
 }
 
