@@ -166,8 +166,14 @@ bool ElfImage::agrees(Elf64_Phdr segment) const {
       return false;
     segment.p_memsz = segment.p_filesz;  // The zeros of each thread are elsewhere.
   }
-  if (segment.p_type == PT_GNU_RELRO) segment.p_flags |= PF_W;
   if (segment.p_memsz == 0) return true;
+  if (segment.p_type == PT_GNU_RELRO) {
+    // The loader reads its place in memory only. mold writes no place in the file where data of threads begins it.
+    segment.p_flags |= PF_W;
+    for (const Elf64_Phdr& load : loads_)
+      if (segment.p_vaddr >= load.p_vaddr && segment.p_vaddr - load.p_vaddr < load.p_filesz)
+        segment.p_offset = load.p_offset + (segment.p_vaddr - load.p_vaddr), segment.p_filesz = 1;
+  }
   const std::uint64_t end = segment.p_vaddr + segment.p_memsz;
   bool begins = segment.p_type == PT_PHDR;
   for (const Elf64_Shdr& section : sections_) {
