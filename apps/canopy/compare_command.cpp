@@ -8,11 +8,14 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <lab/compare.h>
 #include <lab/comparison_json.h>
 #include <lab/model_memory.h>
+#include <lab/requests_csv.h>
+#include <lab/spread.h>
 #include <report/report.h>
 #include "interrupt.h"
 #include "lab_arguments.h"
@@ -73,12 +76,17 @@ Result<std::vector<lab::Contender>> contenders_of(const CompareArguments& argume
       return Error{
           fmt::format("--policy: '{}' is computed for engines of one group that keeps whole paths, but in {} {}",
                       policy, arguments.config, unbounded)};
+    if (contender->kind != lab::Kind::engine && arguments.run.mode == replay::Mode::timed)
+      return Error{
+          fmt::format("--policy: '{}' is computed for requests one after another, and is no bound for those "
+                      "that overlap; with --mode timed name policies only, such as lru,hazard",
+                      policy)};
     all.push_back(std::move(*contender));
   }
   return all;
 }
 
-/// Capacities in tokens, as whole units; if they were given as memory, also the bytes of a token.
+/// Capacities in tokens; if they were given as memory, also the bytes of a token.
 struct Capacities {
   std::vector<Amount> amounts;
   std::optional<double> bytes_per_token{};
@@ -109,7 +117,7 @@ Result<Capacities> capacities_of(const CompareArguments& arguments, const Engine
       capacities.amounts.push_back(size);
     }
   } else if (!arguments.capacity.empty()) {
-    auto amounts = amounts_of("--capacity", arguments.capacity, "a capacity in tokens", unit, std::uint64_t{1} << 48);
+    auto amounts = capacities_in(arguments.capacity, unit);
     if (!amounts) return amounts.error();
     capacities.amounts = std::move(*amounts);
   } else {
@@ -121,13 +129,12 @@ Result<Capacities> capacities_of(const CompareArguments& arguments, const Engine
       return Error{fmt::format("{}: its first group has less than a block of {} tokens", arguments.config, unit)};
     capacities.amounts.push_back({std::to_string(own), own});
   }
-  for (Amount& amount : capacities.amounts) amount.value = amount.value / unit * unit;
   return capacities;
 }
 
-Result<lab::Trace> trace_of(const CompareArguments& arguments, const EngineConfig& engine,
+Result<lab::Trace> trace_of(const CompareArguments& arguments, const LabSource& from, const EngineConfig& engine,
                             const std::vector<lab::Contender>& contenders, const Registry& registry) {
-  auto source = open_source(arguments.source, "canopy compare");
+  auto source = open_source(from, "canopy compare");
   if (!source) return source.error();
   lab::ReadOptions options;
   options.page_size = arguments.blocks ? static_cast<Units>(arguments.source.block) : engine.page_size;
@@ -147,8 +154,62 @@ Result<lab::Trace> trace_of(const CompareArguments& arguments, const EngineConfi
   return trace;
 }
 
+/// Compares on the trace, or on the workload with each seed. Shares among the capacities become those of the first
+/// one's distinct tokens, for all seeds. `requests` may be null. If it is stopped, returns the seeds that were
+/// complete, or rows of the first.
+Result<lab::Comparison> comparison_of(const CompareArguments& arguments, const std::vector<std::uint64_t>& seeds,
+                                      const EngineConfig& engine, std::vector<lab::Contender> contenders,
+                                      std::vector<Amount>& capacities, lab::RequestsCsv* requests,
+                                      const Registry& registry) {
+  lab::CompareOptions options;
+  options.contenders = std::move(contenders);
+  options.warm_up = arguments.warm_up;
+  options.flop_depth = arguments.flop_depth;
+  options.recompute = engine.recompute;
+  options.keep_requests = requests != nullptr;
+  options.run = arguments.run;
+  options.jobs =
+      arguments.jobs ? static_cast<unsigned>(arguments.jobs) : std::max(1U, std::thread::hardware_concurrency());
+  options.stopped = Interrupt::came;
+  options.watch = [] { return std::make_shared<HangWatch>(std::chrono::seconds(5)); };
+  const Units unit = arguments.blocks ? static_cast<Units>(arguments.source.block) : engine.page_size;
+  LabSource source = arguments.source;
+  std::vector<lab::Comparison> all;
+  for (const std::uint64_t seed : seeds) {
+    source.seed = seed;
+    auto trace = trace_of(arguments, source, engine, options.contenders, registry);
+    if (!trace) return trace.error();
+    if (trace->stopped) break;
+    if (arguments.warm_up >= trace->asked.size())
+      return Error{fmt::format("--warm-up {}: the trace has {} requests, so none would be counted", arguments.warm_up,
+                               trace->asked.size())};
+    if (options.capacities.empty()) {
+      auto known = shares_of(std::move(capacities), trace->history.distinct_units() * unit, unit);
+      if (!known) return known.error();
+      capacities = std::move(*known);
+      for (Amount& amount : capacities) options.capacities.push_back(amount.value = amount.value / unit * unit);
+    }
+    ProgressBar bar(seeds.size() > 1 ? fmt::format("compare, seed {}", seed) : "compare", "requests");
+    auto comparison =
+        lab::compare(*trace, registry, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
+    bar.clear();
+    if (!comparison) return comparison.error();
+    if (comparison->incomplete && !all.empty()) break;
+    if (!source.workload.empty()) comparison->seeds = {trace->seed};
+    if (requests != nullptr) requests->add(*trace, *comparison);
+    for (lab::Row& row : comparison->rows) row.request_tokens = {};
+    all.push_back(std::move(*comparison));
+  }
+  lab::Comparison comparison;
+  if (all.size() == 1) comparison = std::move(all.front());
+  else if (!all.empty()) comparison = lab::merged(std::move(all));
+  comparison.incomplete |= Interrupt::came();
+  return comparison;
+}
+
 /// Prints before writing files: a full disk must not lose the results.
-int print_and_write(const lab::Comparison& comparison, const CompareArguments& arguments, const std::string& model) {
+int print_and_write(const lab::Comparison& comparison, const CompareArguments& arguments, const std::string& model,
+                    std::optional<lab::RequestsCsv>& requests) {
   const Terminal terminal = Terminal::of_stdout();
   print_whatever_happens([&] {
     if (!model.empty()) fmt::print("{} {}\n\n", terminal.bold("memory:"), printable(model));
@@ -156,7 +217,7 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
   });
   if (comparison.incomplete) {
     unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
-                         arguments.json.empty() && arguments.html.empty()
+                         arguments.json.empty() && arguments.html.empty() && arguments.requests.empty()
                              ? ""
                              : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
@@ -166,6 +227,8 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
       return unusable(written.error().text);
   if (!arguments.html.empty())
     if (auto written = report::write_page(comparison, arguments.html); !written) return unusable(written.error().text);
+  if (requests)
+    if (auto written = requests->commit(); !written) return unusable(written.error().text);
   return comparison.violations ? kViolations : kFine;
 }
 
@@ -175,9 +238,12 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   auto inputs = files_of(arguments.source);
   inputs.insert(inputs.end(), {{"the engine file", arguments.config}, {"--model-config", arguments.model_config}});
-  if (auto apart = check_files(registry, inputs, {{"--json", arguments.json}, {"--html", arguments.html}}); !apart)
+  if (auto apart =
+          check_files(registry, inputs,
+                      {{"--json", arguments.json}, {"--html", arguments.html}, {"--requests", arguments.requests}});
+      !apart)
     return unusable(apart.error().text);
-  for (const std::string& output : {arguments.json, arguments.html})
+  for (const std::string& output : {arguments.json, arguments.html, arguments.requests})
     if (!output.empty())
       if (auto can = can_write_file(output); !can) return unusable(can.error().text);
   auto block = block_of(arguments.source, arguments.blocks);
@@ -196,36 +262,29 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   auto capacities = capacities_of(arguments, *engine);
   if (!capacities) return unusable(capacities.error().text);
 
+  auto seeds = seeds_of(arguments.source);
+  if (!seeds) return unusable(seeds.error().text);
+
   const Interrupt interrupt;
   const auto start = std::chrono::steady_clock::now();
-  auto trace = trace_of(arguments, *engine, *contenders, registry);
-  if (!trace) return unusable(trace.error().text);
-  if (trace->stopped)
-    return unusable(fmt::format("canopy compare: {} stopped it", Interrupt::name())), Interrupt::exit_code();
-  if (arguments.warm_up >= trace->asked.size())
-    return unusable(fmt::format("--warm-up {}: the trace has {} requests, so none would be counted", arguments.warm_up,
-                                trace->asked.size()));
-  lab::CompareOptions options;
-  options.contenders = std::move(*contenders);
-  for (const Amount& amount : capacities->amounts) options.capacities.push_back(amount.value);
-  options.warm_up = arguments.warm_up;
-  options.flop_depth = arguments.flop_depth;
-  options.jobs =
-      arguments.jobs ? static_cast<unsigned>(arguments.jobs) : std::max(1U, std::thread::hardware_concurrency());
-  options.stopped = Interrupt::came;
-  options.watch = [] { return std::make_shared<HangWatch>(std::chrono::seconds(5)); };
-  ProgressBar bar("compare", "requests");
-  auto comparison =
-      lab::compare(*trace, registry, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
-  bar.clear();
+  std::optional<lab::RequestsCsv> requests;
+  if (!arguments.requests.empty()) {
+    auto begun = lab::RequestsCsv::begin(arguments.requests);
+    if (!begun) return unusable(begun.error().text);
+    requests.emplace(std::move(*begun));
+  }
+  auto comparison = comparison_of(arguments, *seeds, *engine, std::move(*contenders), capacities->amounts,
+                                  requests ? &*requests : nullptr, registry);
   if (!comparison) return unusable(comparison.error().text);
+  if (comparison->rows.empty() && comparison->incomplete)
+    return unusable(fmt::format("canopy compare: {} stopped it", Interrupt::name())), Interrupt::exit_code();
   comparison->config = std::filesystem::path(arguments.config).filename().string();
   comparison->source = name_of(arguments.source);
   comparison->command = command_line();
   comparison->bytes_per_token = capacities->bytes_per_token;
   for (const Amount& amount : capacities->amounts) comparison->capacity_names.push_back(amount.text);
   comparison->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return print_and_write(*comparison, arguments, capacities->sentence);
+  return print_and_write(*comparison, arguments, capacities->sentence, requests);
 }
 
 }  // namespace canopy::app

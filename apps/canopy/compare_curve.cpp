@@ -18,6 +18,7 @@ namespace {
 struct Wanted {
   std::vector<std::uint64_t> page_sizes, capacities;  ///< capacities: the points of the curve
   std::uint64_t pool = 0;                             ///< the only capacity that was given; 0: none, or several
+  std::vector<Amount> given{};                        ///< Capacities as given, until resolve().
 };
 
 Result<Wanted> wanted_of(const CompareArguments& arguments) {
@@ -29,12 +30,21 @@ Result<Wanted> wanted_of(const CompareArguments& arguments) {
   if (arguments.blocks) wanted.page_sizes = {arguments.source.block};
   if (arguments.capacity.empty()) return wanted;
   const std::uint64_t least = *std::max_element(wanted.page_sizes.begin(), wanted.page_sizes.end());
-  auto capacities = amounts_of("--capacity", arguments.capacity, "a capacity in tokens", least, std::uint64_t{1} << 48);
+  auto capacities = capacities_in(arguments.capacity, least);
+  if (!capacities) return capacities.error();
+  wanted.given = std::move(*capacities);
+  return wanted;
+}
+
+/// Gives the capacities their values, shares out of the distinct tokens of the trace.
+Result<std::monostate> resolve(Wanted& wanted, const lab::CurveBuilder& builder) {
+  const std::uint64_t least = *std::max_element(wanted.page_sizes.begin(), wanted.page_sizes.end());
+  auto capacities = shares_of(std::move(wanted.given), builder.distinct_tokens(), least);
   if (!capacities) return capacities.error();
   if (capacities->size() == 1) wanted.pool = capacities->front().value;
   else
     for (const Amount& capacity : *capacities) wanted.capacities.push_back(capacity.value);
-  return wanted;
+  return std::monostate{};
 }
 
 /// Adds every request of the source to each builder. Returns false if it was stopped.
@@ -121,6 +131,14 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   arguments.source.block = *block;
   auto wanted = wanted_of(arguments);
   if (!wanted) return unusable(wanted.error().text);
+  auto seeds = seeds_of(arguments.source);
+  if (!seeds) return unusable(seeds.error().text);
+  if (seeds->size() > 1)
+    return unusable(
+        fmt::format("--seeds {}: a curve is that of one seed; without --curve, canopy compare has means "
+                    "and intervals of several",
+                    arguments.source.seeds));
+  arguments.source.seed = seeds->front();
   const Interrupt interrupt;
   const auto stopped = [&] {
     unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
@@ -134,6 +152,7 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   auto whole = read(arguments, builders);
   if (!whole) return unusable(whole.error().text);
   if (!*whole) return stopped();
+  if (auto known = resolve(*wanted, builders.front()); !known) return unusable(known.error().text);
 
   lab::Curves curves;
   curves.source = name_of(arguments.source);

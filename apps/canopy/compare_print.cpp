@@ -38,6 +38,12 @@ const Row* best_at(const Comparison& comparison, std::uint64_t capacity) {
   return policies > 1 ? best : nullptr;
 }
 
+/// Returns a capacity with its name, if that was not a number of tokens.
+std::string name_of(const Comparison& comparison, std::size_t i) {
+  const std::string tokens = grouped(comparison.capacities[i]), &given = comparison.capacity_names[i];
+  return comparison.bytes_per_token || given.ends_with('%') ? given + ", " + tokens : tokens;
+}
+
 /// Prints a row for each capacity and a column for each policy. The best policy of a row is green.
 void print_grid(const Comparison& comparison, const char* title, const Terminal& terminal,
                 const std::function<std::string(const Row&)>& cell_of) {
@@ -48,9 +54,7 @@ void print_grid(const Comparison& comparison, const char* title, const Terminal&
   for (std::size_t i = 0; i < comparison.capacities.size(); ++i) {
     const std::uint64_t capacity = comparison.capacities[i];
     const Row* const best = best_at(comparison, capacity);
-    std::string name = grouped(capacity);
-    if (comparison.bytes_per_token) name = comparison.capacity_names[i] + ", " + name;
-    std::vector<Grid::Cell> cells{{std::move(name)}};
+    std::vector<Grid::Cell> cells{{name_of(comparison, i)}};
     for (const std::string& policy : comparison.policies) {
       const Row* const row = find(comparison, policy, capacity);
       cells.push_back({row ? cell_of(*row) : "-", row && row == best ? "32" : nullptr});
@@ -60,6 +64,18 @@ void print_grid(const Comparison& comparison, const char* title, const Terminal&
   }
   grid.print(terminal);
   fmt::print("\n");
+}
+
+/// Prints how much more each policy reuses than the first one, and the origin of the intervals.
+void print_gains(const Comparison& comparison, const Terminal& terminal) {
+  const std::string title = "more than " + printable(comparison.policies.front());
+  if (std::ranges::any_of(comparison.rows, [](const Row& row) { return row.gain.has_value(); }))
+    print_grid(comparison, title.c_str(), terminal, [](const Row& row) {
+      return row.gain ? fmt::format("{:+.1f} % [{:+.1f}, {:+.1f}]", 100 * row.gain->mean, 100 * row.gain->low,
+                                    100 * row.gain->high)
+                      : std::string("-");
+    });
+  fmt::print("{}\n\n", terminal.dim("  intervals: " + comparison.intervals));
 }
 
 /// A row below the slices of a capacity: its name, and the cell of a policy's row.
@@ -120,7 +136,9 @@ void print_tenants(const Comparison& comparison, const Terminal& terminal) {
   print_slices(
       comparison, "hit rate by tenant", "namespace", kMost,
       [](const lab::Slice& slice) { return percent(slice.hit_rate()); },
-      {{"worst tenant", [&](const Row& row) { return if_known(row, [](const auto& fair) { return fair.worst; }); }},
+      {{"mean of all tenants",
+        [&](const Row& row) { return if_known(row, [](const auto& fair) { return percent(fair.mean_hit_rate); }); }},
+       {"worst tenant", [&](const Row& row) { return if_known(row, [](const auto& fair) { return fair.worst; }); }},
        {"its hit rate",
         [&](const Row& row) { return if_known(row, [](const auto& fair) { return percent(fair.worst_hit_rate); }); }},
        {"Jain's index",
@@ -150,6 +168,9 @@ void print_sentences(const Comparison& comparison) {
       const double more = static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1;
       sentence +=
           best->hit_tokens == lru->hit_tokens ? ", as much as lru" : fmt::format(": {} more than lru", percent(more));
+      if (best->gain && best->gain->low <= 0 && comparison.policies.front() == "lru" &&
+          best->hit_tokens > lru->hit_tokens)
+        sentence += ", which may be chance";
     }
     if (best->rejected > 0) sentence += fmt::format("; {} did not fit", plural(best->rejected, "request"));
     else if (best->regret.tokens > 0 && comparison.infinite_tokens > 0)
@@ -164,15 +185,33 @@ void print(const Comparison& comparison, const std::vector<std::string>& by, con
   fmt::print(
       "{}  {}\n", terminal.bold(comparison.config),
       terminal.dim(fmt::format(
-          "on {}, {} {}, {}{}", comparison.source, comparison.blocks ? "blocks of" : "page", comparison.page_size,
-          plural(comparison.requests, "request"),
+          "on {}{}, {} {}, {}{}", comparison.source,
+          comparison.seeds.size() > 1 ? fmt::format(" with {}", plural(comparison.seeds.size(), "seed"))
+                                      : std::string(),
+          comparison.blocks ? "blocks of" : "page", comparison.page_size, plural(comparison.requests, "request"),
           comparison.warm_up ? fmt::format(", {} of them to warm up", grouped(comparison.warm_up)) : std::string())));
   fmt::print("\n");
-  print_grid(comparison, "hit rate", terminal, [](const Row& row) { return percent(row.hit_rate); });
+  print_grid(comparison, "hit rate", terminal, [](const Row& row) {
+    return percent(row.hit_rate) +
+           (row.spread ? fmt::format(" +-{:.2f}", 100 * (row.spread->high - row.spread->mean)) : std::string());
+  });
+  if (!comparison.intervals.empty()) print_gains(comparison, terminal);
   const auto has_share = [](const Row& row) { return row.optimum_share && is_policy(row); };
   if (std::any_of(comparison.rows.begin(), comparison.rows.end(), has_share))
     print_grid(comparison, "of the optimum", terminal,
                [](const Row& row) { return row.optimum_share ? percent(*row.optimum_share) : std::string("-"); });
+  const auto any_has = [&](auto figure) {
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                       [&](const Row& row) { return (row.*figure).has_value(); });
+  };
+  if (any_has(&Row::prefill_seconds))
+    print_grid(comparison, "GPU time of prefill", terminal,
+               [](const Row& row) { return row.prefill_seconds ? duration(*row.prefill_seconds) : std::string("-"); });
+  if (comparison.timed)
+    print_grid(comparison, "first token, p50 / p95", terminal, [](const Row& row) {
+      return fmt::format("{} / {}", seconds(row.p50_ttft_ms.value_or(0) / 1000),
+                         seconds(row.p95_ttft_ms.value_or(0) / 1000));
+    });
   for (const std::string& kind : by) {
     if (kind == "flops")
       print_grid(comparison, "hit rate by FLOPs", terminal, [](const Row& row) { return percent(row.flop_hit_rate); });

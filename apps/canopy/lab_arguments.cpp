@@ -1,5 +1,6 @@
 #include "lab_arguments.h"
 
+#include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <canopy/base/yaml_options.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <workload/generator.h>
 #include <workload/mooncake_line.h>
 #include <workload/trace_formats.h>
+#include "cli_options.h"
 #include "request_file.h"
 
 namespace canopy::app {
@@ -73,6 +75,40 @@ Result<std::vector<Amount>> amounts_of(std::string_view option, const std::strin
   return different(option, std::move(amounts));
 }
 
+Result<std::vector<Amount>> capacities_in(const std::string& list, std::uint64_t least) {
+  auto parts = parts_of("--capacity", list);
+  if (!parts) return parts.error();
+  std::vector<Amount> all;
+  for (const std::string& part : *parts) {
+    if (!part.ends_with('%')) {
+      auto one = amounts_of("--capacity", part, "a capacity in tokens", least, std::uint64_t{1} << 48);
+      if (!one) return one.error();
+      all.push_back(std::move(one->front()));
+      continue;
+    }
+    double percent = 0;
+    const char* const end = part.data() + part.size() - 1;
+    const auto [stop, error] = std::from_chars(part.data(), end, percent, std::chars_format::fixed);
+    if (error != std::errc() || stop != end || !(percent > 0 && percent <= 1000))
+      return Error{fmt::format(
+          "--capacity {}: expected a share of the trace's distinct tokens above 0% and up to 1000%, such as 5%",
+          in_quotes(part))};
+    all.push_back({part, 0, percent / 100});
+  }
+  return all;
+}
+
+Result<std::vector<Amount>> shares_of(std::vector<Amount> capacities, std::uint64_t distinct, std::uint64_t least) {
+  for (Amount& capacity : capacities) {
+    if (capacity.share == 0) continue;
+    capacity.value = static_cast<std::uint64_t>(capacity.share * static_cast<double>(distinct));
+    if (capacity.value < least)
+      return Error{fmt::format("--capacity {}: that is {} of the trace's {} distinct ones, less than a page of {}",
+                               capacity.text, plural(capacity.value, "token"), grouped(distinct), grouped(least))};
+  }
+  return different("--capacity", std::move(capacities));
+}
+
 Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string& list) {
   constexpr std::pair<std::string_view, double> kUnits[] = {{"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
                                                             {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
@@ -98,9 +134,42 @@ Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string&
   return different(option, std::move(sizes));
 }
 
+Result<std::vector<std::uint64_t>> seeds_of(const LabSource& source) {
+  constexpr std::uint64_t kMostSeeds = 1000;
+  if (source.seeds.empty()) return std::vector<std::uint64_t>{0};
+  if (source.workload.empty())
+    return Error{
+        fmt::format("--seeds {}: a trace is what it is; only a --workload has seeds. The error of one trace "
+                    "comes from its own stretches, without this option",
+                    source.seeds)};
+  auto parts = parts_of("--seeds", source.seeds);
+  if (!parts) return parts.error();
+  std::vector<std::uint64_t> seeds;
+  for (const std::string& part : *parts) {
+    const std::size_t dots = part.find("..");
+    auto first = amounts_of("--seeds", part.substr(0, dots), "a seed", 1, kMost);
+    if (!first) return first.error();
+    std::uint64_t from = first->front().value, to = from;
+    if (dots != std::string::npos) {
+      auto last = amounts_of("--seeds", part.substr(dots + 2), "a seed", 1, kMost);
+      if (!last) return last.error();
+      to = last->front().value;
+    }
+    if (to < from || to - from >= kMostSeeds)
+      return Error{fmt::format("--seeds {}: expected the lower seed first, and at most {} of them, such as 1..5",
+                               in_quotes(part), kMostSeeds)};
+    for (; from <= to; ++from) {
+      if (std::find(seeds.begin(), seeds.end(), from) != seeds.end())
+        return Error{fmt::format("--seeds {}: {} is listed twice", in_quotes(source.seeds), from)};
+      seeds.push_back(from);
+    }
+  }
+  return seeds;
+}
+
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
   if (!source.trace.empty()) return open_requests(source.trace, source.block);
-  if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed.value_or(0));
+  if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed);
   return Error{fmt::format("{}: expected a trace with --trace FILE or a workload with --workload FILE", command)};
 }
 

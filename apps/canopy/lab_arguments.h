@@ -21,13 +21,22 @@ Result<std::vector<std::string>> parts_of(std::string_view option, const std::st
 struct Amount {
   std::string text;
   std::uint64_t value = 0;
+  double share = 0;  ///< Part of a whole that is not known yet, such as 0.05 for 5%. 0: `value` is given.
 };
 /// Returns the numbers of a list, written as in an engine file, each from `least` to `most` and all different. `what`
 /// names them for error messages.
 Result<std::vector<Amount>> amounts_of(std::string_view option, const std::string& list, const char* what,
                                        std::uint64_t least, std::uint64_t most);
+/// Returns capacities in tokens: numbers from `least` on, and shares such as 5%, to which shares_of() gives a value.
+Result<std::vector<Amount>> capacities_in(const std::string& list, std::uint64_t least);
+/// Gives each share its value out of the distinct tokens of a trace. Returns an error if one is less than `least`.
+Result<std::vector<Amount>> shares_of(std::vector<Amount> capacities, std::uint64_t distinct, std::uint64_t least);
 /// Returns sizes such as 80GiB or 64GB, in bytes.
 Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string& list);
+
+/// Returns the seeds of a workload: LabSource::seeds, or only 0 for the seed in its file, or for a trace. Returns an
+/// error if there are none to choose, because it is a trace.
+Result<std::vector<std::uint64_t>> seeds_of(const LabSource& source);
 
 /// Opens the trace or the workload. `command` begins the error message if neither is given.
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command);

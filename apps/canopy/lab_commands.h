@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <lab/comparison.h>
+#include <replay/replay.h>
 #include "commands.h"
 
 namespace canopy::app {
@@ -16,12 +16,13 @@ namespace canopy::app {
 struct LabSource {
   std::string trace, workload;
   std::uint64_t block = 0;  ///< tokens per id of the trace; 0: as defined by its format
-  std::optional<std::uint64_t> seed{};
+  std::string seeds;        ///< Seeds of the workload: 7, 1,2,3 or 1..5. Empty: the one in its file.
+  std::uint64_t seed = 0;   ///< the one to open, out of `seeds`; 0: the one in its file
 };
 
 struct CompareArguments {
   LabSource source;
-  std::string config, json, html;
+  std::string config, json, html, requests;
   std::string page_size, policy = "lru,optimum", capacity;  ///< as in the engine file, separated by commas
   std::string memory, model_config;                         ///< "80GiB,160GiB", and the model's config.json
   std::uint64_t kv_bytes = 0;                               ///< bytes of a token; 0: see model_config
@@ -29,8 +30,9 @@ struct CompareArguments {
   double flop_depth = 8192;
   bool blocks = false, curve = false;
   std::vector<std::string> by, assignments;
-  double sample = 1;   ///< for the curve: share of the units that are sampled
-  bool replay = true;  ///< for the curve: replay at some of its points
+  replay::Options run{};  ///< the mode, and the options of Mode::timed
+  double sample = 1;      ///< for the curve: share of the units that are sampled
+  bool replay = true;     ///< for the curve: replay at some of its points
 };
 
 /// Adds `canopy compare`.

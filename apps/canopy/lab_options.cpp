@@ -3,6 +3,7 @@
 #include <workload/trace_formats.h>
 #include "cli_options.h"
 #include "lab_commands.h"
+#include "timed_options.h"
 
 namespace canopy::app {
 namespace {
@@ -11,12 +12,11 @@ namespace {
 CLI::Option* add_source(CLI::App& command, LabSource& source) {
   auto* trace = command.add_option("--trace", source.trace, workload::trace_help());
   block_size(command, source.block)->needs(trace);
-  auto* workload =
-      command.add_option("--workload", source.workload, "workload file, such as configs/workloads/chat.yaml")
-          ->excludes(trace);
-  command.add_option("--seed", source.seed, "seed of the workload, instead of the one in its file")
-      ->check(whole(1, kMost))
-      ->needs(workload);
+  command.add_option("--workload", source.workload, "workload file, such as configs/workloads/chat.yaml")
+      ->excludes(trace);
+  command.add_option("--seeds", source.seeds,
+                     "seeds of the workload, instead of the one in its file, such as 7, 1,2,3 or 1..5; of several: "
+                     "means with 95 % intervals");
   return trace;
 }
 
@@ -24,6 +24,8 @@ CLI::Option* add_source(CLI::App& command, LabSource& source) {
 std::string flaw_of(const CompareArguments& arguments, const std::vector<CLI::Option*>& others) {
   if (!arguments.curve && arguments.config.empty())
     return "canopy compare: expected an engine file, such as configs/engines/sglang_lru.yaml; only --curve needs none";
+  if (arguments.blocks && arguments.run.mode == replay::Mode::timed)
+    return "--mode timed and --blocks do not fit together: a block has no time of its own";
   if (!arguments.curve && arguments.page_size.find(',') != std::string::npos)
     return "--page-size " + arguments.page_size + ": only --curve compares several";
   for (const CLI::Option* option : others)
@@ -53,8 +55,9 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
                        ->capture_default_str());
   auto* capacity = compare->add_option(
       "--capacity", arguments->capacity,
-      "limits of the first group's pool in tokens, such as 1.8M,3M; default: the "
-      "engine file's. With --curve the points, or one, your pool: its hit rate, and the gain from a larger one");
+      "limits of the first group's pool in tokens, such as 1.8M,3M, or as shares of the trace's distinct tokens, such "
+      "as 5%,10%; default: the engine file's. With --curve the points, or one, your pool: its hit rate, and the gain "
+      "from a larger one");
   auto* memory = compare
                      ->add_option("--memory", arguments->memory,
                                   "limits as memory, such as 80GiB,160GiB; needs --model-config or --kv-bytes")
@@ -93,9 +96,14 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
                        ->check(whole(1, 1024)));
   others.push_back(repeated(compare->add_option(
       "--set", arguments->assignments, "path.to.key=value: overrides a key of the engine file; may be repeated")));
+  const auto timed = add_mode(*compare, arguments->run);
+  others.insert(others.end(), timed.begin(), timed.end());
+  others.push_back(compare->get_option("--mode"));
   compare->add_option("--json", arguments->json, "write the rows, or the points of the curve, to this file");
   others.push_back(compare->add_option("--html", arguments->html,
                                        "write charts, savings and conclusions as one self-contained HTML page"));
+  others.push_back(compare->add_option("--requests", arguments->requests,
+                                       "write a row for each request of each run to this CSV file"));
   auto* curve =
       compare->add_flag("--curve", arguments->curve,
                         "show the hit rate over capacity under LRU, at all capacities from one pass over the trace");
@@ -108,7 +116,8 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
   compare->add_flag("!--no-replay", arguments->replay, "do not compare the curve with replays, which evict whole nodes")
       ->needs(curve);
   compare->callback([=, &folders, &status] {
-    const std::string flaw = flaw_of(*arguments, others);
+    std::string flaw = flaw_of(*arguments, others);
+    if (flaw.empty()) flaw = flaw_of_mode(arguments->run, timed);
     if (!flaw.empty()) status = unusable(flaw);
     else status = (arguments->curve ? draw_curve : compare_policies)(*arguments, folders);
   });

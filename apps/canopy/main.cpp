@@ -11,6 +11,7 @@
 #include "inspect_command.h"
 #include "lab_commands.h"
 #include "serve_command.h"
+#include "timed_options.h"
 #include "trace_command.h"
 
 namespace {
@@ -37,6 +38,7 @@ constexpr OldSpelling kOld[] = {
     {"compare --report", "canopy compare --html"},
     {"compare --policies", "canopy compare --policy"},
     {"compare --capacities", "canopy compare --capacity"},
+    {"compare --seed", "canopy compare --seeds"},
     {"top NAME", "canopy top --feed NAME"},
     {"events decode --json", "canopy events decode --lines"},
 };
@@ -53,35 +55,6 @@ void add_demo(CLI::App& program, const Folders& folders, int& status) {
   demo_command->add_option("--store", arguments->store, "keep the rows in this store, such as host or cuda");
   demo_command->add_option("--json", arguments->json, "write the result as JSON to this file");
   demo_command->callback([=, &folders, &status] { status = demo(*arguments, folders); });
-}
-
-/// Adds the options of `canopy replay --mode timed`.
-std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) {
-  const char* const timed = "Timed mode";
-  std::vector<CLI::Option*> all;
-  const auto add = [&](const char* name, std::uint32_t& value, const char* help, std::uint64_t least,
-                       std::uint64_t most) {
-    all.push_back(replay.add_option(name, value, help)->capture_default_str()->check(whole(least, most))->group(timed));
-  };
-  add("--running", options.running, "maximum number of concurrent requests", 1, 100000);
-  add("--prefill", options.prefill_tokens, "maximum prompt tokens computed per step", 1, 100000000);
-  add("--step-ms", options.step_ms, "simulated milliseconds per step", 1, 1000000);
-  add("--abort-permille", options.abort_permille, "requests per 1000 that their client aborts", 0, 1000);
-  std::map<std::string, scheduling::Schedule> schedules;
-  for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i)
-    schedules[scheduling::kScheduleNames[i]] = static_cast<scheduling::Schedule>(i);
-  all.push_back(replay
-                    .add_option("--schedule", options.order.schedule,
-                                "order in which waiting requests start, as in SGLang; fcfs: by arrival")
-                    ->transform(one_of(schedules))
-                    ->group(timed));
-  all.push_back(replay
-                    .add_flag("--rematch", options.rematch,
-                              "before each step of a prefill, reuse what other requests have committed meanwhile")
-                    ->group(timed));
-  add("--schedule-limit", options.order.most_matched,
-      "lpm and hrrn use the order of arrival while more requests than this wait; 0: never", 0, 1000000);
-  return all;
 }
 
 void add_replay(CLI::App& program, const Folders& folders, int& status) {
@@ -133,10 +106,6 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   replay->add_option("--pace", arguments->options.pace, "maximum requests per second, to watch the run")
       ->check(whole(1, kMost));
   replay->add_option("--json", arguments->json, "write the result as JSON to this file");
-  replay
-      ->add_option("--mode", arguments->options.mode,
-                   "serial: one request after another; timed: requests overlap, as in a server")
-      ->transform(one_of<replay::Mode>({{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
   auto* uncached =
       replay
           ->add_option("--min-uncached", arguments->options.min_uncached,
@@ -145,14 +114,12 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
           ->check(whole(0, 100000))
           ->capture_default_str();
   replay->add_flag("!--no-content", arguments->options.content, "do not write and compare the bytes of reused tokens");
-  const auto timed = add_timed(*replay, arguments->options);
+  const auto timed = add_mode(*replay, arguments->options);
   replay->callback([=, &folders, &status] {
-    if (arguments->options.mode != replay::Mode::timed)
-      for (const CLI::Option* option : timed)
-        if (option->count() > 0) {
-          status = unusable(option->get_name() + " needs --mode timed");
-          return;
-        }
+    if (const std::string flaw = flaw_of_mode(arguments->options, timed); !flaw.empty()) {
+      status = unusable(flaw);
+      return;
+    }
     if (arguments->options.mode == replay::Mode::timed && uncached->count() > 0) {
       status = unusable("--min-uncached needs --mode serial: in a server it is 1");
       return;

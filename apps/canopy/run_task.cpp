@@ -77,6 +77,7 @@ void print_report(const replay::Report& report, const std::string& title) {
         timed},
        {"taken over", "{rematched_tokens} that other requests computed meanwhile", report.rematched_tokens > 0},
        {"waiting time", "mean {mean_wait_ms}, p95 {p95_wait_ms}, order {schedule}", timed},
+       {"first token", "p50 {p50_ttft_ms}, p95 {p95_ttft_ms}; {prefill_seconds} of prefill", timed},
        {"evicted", "{evicted_tokens} in {evict_calls}"},
        {"resized", "{resizes}, {relocated_pages} relocated", report.resizes > 0},
        {"rejected", "{rejected}"},

@@ -5,7 +5,9 @@
 #include <canopy/base/printable.h>
 #include <canopy/base/run_files.h>
 #include <fmt/format.h>
+#include <report/report.h>
 #include <workload/formats/native_trace.h>
+#include <workload/json_file.h>
 #include <workload/text.h>
 #include <workload/trace_formats.h>
 
@@ -23,8 +25,8 @@ namespace canopy::app {
 namespace {
 
 struct TraceArguments {
-  std::string trace, output;  ///< for import, the trace; for stat, the JSON file
-  std::uint64_t unit = 16;    ///< for stat: tokens compared at once
+  std::string trace, output, page;  ///< `output`: for import the trace, for stat the JSON file; `page`: for stat, HTML
+  std::uint64_t unit = 16;          ///< for stat: tokens compared at once
   workload::TraceOptions options;
 };
 
@@ -95,6 +97,9 @@ int import_trace(const TraceArguments& arguments) {
 /// Shows the figures of a trace: distinct tokens, reuse, turns, sharing by depth, tenants.
 int show_trace(const TraceArguments& arguments) {
   if (auto can = check_output(arguments, "--json", arguments.output); !can) return unusable(can.error().text);
+  if (auto can = check_output(arguments, "--report", arguments.page); !can) return unusable(can.error().text);
+  if (!arguments.page.empty() && arguments.page == arguments.output)
+    return unusable(fmt::format("--report {} is the same file as --json", arguments.page));
   const Interrupt interrupt;
   auto reader = workload::open_records(arguments.trace, arguments.options);
   if (!reader) return unusable(reader.error().text);
@@ -112,7 +117,10 @@ int show_trace(const TraceArguments& arguments) {
     print_notes(**reader, terminal);
   });
   if (!arguments.output.empty())
-    if (auto written = workload::write_facts(facts, arguments.trace, arguments.output); !written)
+    if (auto written = write_json(arguments.output, workload::json_of(facts, arguments.trace)); !written)
+      return unusable(written.error().text);
+  if (!arguments.page.empty())
+    if (auto written = report::write_trace_page(facts, workload::trace_name(arguments.trace), arguments.page); !written)
       return unusable(written.error().text);
   return kFine;
 }
@@ -132,6 +140,10 @@ void add_trace(CLI::App& program, int& status) {
     command->add_option("--columns", arguments->options.columns,
                         "csv: numbers of the columns, such as time=2,id=5,size=4; default: from the heading");
     command
+        ->add_option("--token-bytes", arguments->options.token_bytes,
+                     "csv, oracle: sizes are in bytes, and this many are a token; default: sizes are tokens")
+        ->check(whole(1, 1'000'000'000));
+    command
         ->add_option("--conversations", arguments->options.conversations,
                      "sharegpt: number of conversations open at a time")
         ->capture_default_str()
@@ -142,6 +154,7 @@ void add_trace(CLI::App& program, int& status) {
       ->capture_default_str()
       ->check(whole(1, workload::kMaxTraceBlock));
   stat->add_option("--json", arguments->output, "write the figures to this file");
+  stat->add_option("--report", arguments->page, "write charts of them as one self-contained HTML page");
   import->callback([=, &status] { status = import_trace(*arguments); });
   stat->callback([=, &status] { status = show_trace(*arguments); });
 }

@@ -132,6 +132,14 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
   table.row("distinct", fmt::format("{}: a larger cache gains nothing", tokens(facts.distinct_tokens)));
   table.row("reused", fmt::format("{}, {} of the prompts: no cache can reuse more", tokens(facts.reused_tokens),
                                   terminal.bold(percent(facts.reused()))));
+  for (const TraceFacts::Popular& popular : facts.popular)
+    if (popular.distinct_share == 0.1)
+      table.row("popularity",
+                fmt::format("a tenth of the distinct tokens makes {} of the prompts", percent(popular.prompt_share)));
+  std::uint64_t working = 0;
+  for (const TraceFacts::Moment& moment : facts.moments) working = std::max(working, moment.working_tokens);
+  table.row("working set", fmt::format("{} at most within {}", tokens(working),
+                                       duration(static_cast<double>(facts.window_ms) / 1000)));
   table.row("sent again",
             fmt::format("{} with nothing new in any whole unit", plural(facts.resent_requests, "request")));
   if (facts.retained_requests > 0)
@@ -160,6 +168,10 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
                             grouped, facts.requests);
   uses.counts = turns.counts = true;
   print(facts.uses, uses, terminal);
+  print(facts.lifetimes,
+        of_tokens("Distinct tokens in several prompts, by the time from the first to the last of them", time_edge,
+                  facts.distinct_tokens),
+        terminal);
   print(facts.turns, turns, terminal);
   print(facts.prompts, of_requests("Requests by length of their prompt", tokens_edge, facts.requests), terminal);
   print_tenants(facts, terminal);

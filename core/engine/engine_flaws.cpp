@@ -129,11 +129,8 @@ std::string flaw_of_tenants(const EngineConfig& engine) {
 }
 
 std::string flaw_of_tiers(const EngineConfig& engine) {
-  if (engine.host_tier.capacity > 0) return {};
-  const bool weighs = engine.recompute != RecomputeConfig{};
-  if (!weighs && engine.prefetch == PrefetchConfig{}) return {};
-  return fmt::format("{} is about fetches from tiers, and there is none; expected tiers.host beside it",
-                     weighs ? "recompute" : "prefetch");
+  if (engine.host_tier.capacity > 0 || engine.prefetch == PrefetchConfig{}) return {};
+  return "prefetch is about fetches from tiers, and there is none; expected tiers.host beside it";
 }
 
 std::string flaw_of_host_tier(const EngineConfig& engine) {

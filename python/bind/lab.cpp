@@ -125,6 +125,7 @@ std::string compare_with(const Comparing& order) {
   }
   options.warm_up = order.warm_up;
   options.flop_depth = order.flop_depth;
+  options.recompute = engine.recompute;
   options.jobs = order.jobs ? order.jobs : std::max(1U, std::thread::hardware_concurrency());
   options.stopped = [&] { return ends.ended(); };
 

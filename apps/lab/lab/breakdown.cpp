@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "spread.h"
+
 namespace canopy::lab {
 namespace {
 
@@ -62,6 +64,8 @@ const Bins& ages() {
   return bins;
 }
 
+}  // namespace
+
 std::optional<Fairness> fairness_of(const std::vector<Slice>& slices) {
   std::size_t tenants = 0;
   double sum = 0, squares = 0;
@@ -74,15 +78,15 @@ std::optional<Fairness> fairness_of(const std::vector<Slice>& slices) {
       worst = &slice;
   }
   if (tenants < 2 || squares == 0) return {};
-  return Fairness{sum * sum / (static_cast<double>(tenants) * squares), worst->name, worst->hit_rate()};
+  const auto count = static_cast<double>(tenants);
+  return Fairness{sum * sum / (count * squares), sum / count, worst->name, worst->hit_rate()};
 }
 
-}  // namespace
-
-Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_depth)
+Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_depth, const RecomputeConfig& recompute)
     : trace_(trace),
       from_(static_cast<std::uint32_t>(std::min<std::uint64_t>(warm_up, trace.asked.size()))),
-      flop_depth_(flop_depth) {
+      flop_depth_(flop_depth),
+      costs_(recompute) {
   for (std::size_t i = from_; i < trace.asked.size(); ++i) {
     prompt_tokens_ += trace.asked[i].prompt_tokens;
     prompt_flops_ += flops(trace.asked[i].prompt_tokens);
@@ -137,19 +141,35 @@ double Breakdown::flops(std::uint64_t tokens) const {
   return count + count * (count - 1) / 2 / flop_depth_;
 }
 
-void Breakdown::fill(Row& row, std::span<const Units> hits) const {
+void Breakdown::fill(Row& row, std::span<const Units> hits, bool keep) const {
   row.slices = slices_;
+  row.stretch_tokens.assign(kStretches, 0);
   double hit_flops = 0;
+  std::uint64_t prefill_us = 0;
+  const std::uint64_t counted = trace_.asked.size() - from_;
   for (std::uint32_t request = from_; request < trace_.asked.size(); ++request) {
     const std::uint64_t tokens = trace_.tokens(request, hits[request]);
     row.hit_tokens += tokens;
+    row.stretch_tokens[(request - from_) * kStretches / counted] += tokens;
     hit_flops += flops(tokens);
+    const std::uint64_t rest = trace_.asked[request].prompt_tokens - tokens;
+    prefill_us += costs_.recompute_us(static_cast<Units>(tokens), static_cast<Units>(rest));
     for (const auto& of : slice_of_) row.slices[of[request]].hit_tokens += tokens;
   }
+  for (std::uint32_t request = 0; keep && request < trace_.asked.size(); ++request)
+    row.request_tokens.push_back(static_cast<std::uint32_t>(trace_.tokens(request, hits[request])));
   row.hit_rate = prompt_tokens_ ? static_cast<double>(row.hit_tokens) / static_cast<double>(prompt_tokens_) : 0;
   row.flop_hit_rate = prompt_flops_ > 0 ? hit_flops / prompt_flops_ : 0;
+  if (costs_.known()) row.prefill_seconds = static_cast<double>(prefill_us) / 1e6;
   row.fairness = fairness_of(row.slices);
   row.regret = regret_of(hits);
+}
+
+double Breakdown::hit_rate(std::span<const Units> hits) const {
+  std::uint64_t tokens = 0;
+  for (std::uint32_t request = from_; request < trace_.asked.size(); ++request)
+    tokens += trace_.tokens(request, hits[request]);
+  return prompt_tokens_ ? static_cast<double>(tokens) / static_cast<double>(prompt_tokens_) : 0;
 }
 
 Regret Breakdown::regret_of(std::span<const Units> hits) const {

@@ -4,10 +4,12 @@
 #include <canopy/base/random.h>
 #include <canopy/base/reason.h>
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
@@ -16,9 +18,9 @@
 #include <thread>
 #include <utility>
 
-#include <replay/replay.h>
 #include "breakdown.h"
 #include "optimum.h"
+#include "spread.h"
 #include "stack.h"
 #include "waiting.h"
 
@@ -38,10 +40,24 @@ struct Board {
   std::atomic<std::uint64_t> requests = 0;
 };
 
+/// Returns the policy of a contender's first group with all its options, as YAML flow text; empty if no engine runs.
+std::string options_of(const Contender& contender, const Registry& registry) {
+  if (contender.kind != Kind::engine) return {};
+  if (contender.policy) return to_yaml(contender.name);  // it is in no plugin, so nothing is known of its options
+  const auto dump = parse_yaml(dump_engine_config(contender.engine, registry), "the engine");
+  const YamlNode* const groups = dump ? dump->find("groups") : nullptr;
+  const YamlNode* const policy =
+      groups && !groups->entries.empty() ? groups->entries.front().second.find("eviction") : nullptr;
+  return policy ? to_yaml(*policy) : std::string();
+}
+
 class Comparing {
  public:
   Comparing(const Trace& trace, const Registry& registry, const CompareOptions& options)
-      : trace_(trace), registry_(registry), options_(options), breakdown_(trace, options.warm_up, options.flop_depth) {}
+      : trace_(trace),
+        registry_(registry),
+        options_(options),
+        breakdown_(trace, options.warm_up, options.flop_depth, options.recompute) {}
 
   Result<Comparison> operator()(const Progress& progress) {
     describe();
@@ -61,6 +77,7 @@ class Comparing {
       add(comparison_.reports, task.reports);
       add(comparison_.notes, task.notes);
     }
+    add_intervals(comparison_);
     return std::move(comparison_);
   }
 
@@ -85,7 +102,12 @@ class Comparing {
     comparison_.capacities = options_.capacities;
     comparison_.slices = breakdown_.slices();
     comparison_.jobs = options_.jobs;
-    for (const Contender& contender : options_.contenders) comparison_.policies.push_back(contender.name);
+    comparison_.timed = options_.run.mode == replay::Mode::timed;
+    comparison_.trace_hash = trace_.hash;
+    for (const Contender& contender : options_.contenders) {
+      comparison_.policies.push_back(contender.name);
+      comparison_.policy_options.push_back(options_of(contender, registry_));
+    }
     std::uint64_t first = kUnlimited, last = 0;
     for (std::uint32_t request = 0; request < history.requests(); ++request) {
       const Asked& asked = trace_.asked[request];
@@ -95,6 +117,7 @@ class Comparing {
       last = std::max(last, asked.arrival_ms);
     }
     comparison_.trace_ms = last - std::min(first, last);
+    bounded_ = !comparison_.timed;
     for (const Contender& contender : options_.contenders)
       bounded_ &= contender.kind != Kind::engine || why_no_bound(contender.engine).empty();
     if (!bounded_) return;
@@ -106,6 +129,20 @@ class Comparing {
       Row best;
       breakdown_.fill(best, optimum(history, capacity / trace_.cut.unit));
       optima_.push_back(best.hit_tokens);
+    }
+    draw_curve();
+  }
+
+  /// Computes LRU at capacities that are evenly spaced on a logarithmic axis, around those that are compared.
+  void draw_curve() {
+    constexpr int kPoints = 64;
+    const auto [least, most] = std::ranges::minmax(options_.capacities);
+    const Units unit = trace_.cut.unit;
+    const double from = std::max(static_cast<double>(least) / 4, static_cast<double>(unit));
+    const double step = std::pow(static_cast<double>(most) * 4 / from, 1.0 / (kPoints - 1));
+    for (int i = 0; i < kPoints; ++i) {
+      const std::uint64_t units = static_cast<std::uint64_t>(from * std::pow(step, i)) / unit;
+      comparison_.lru_curve.push_back({units * unit, breakdown_.hit_rate(trimmed_hits(units))});
     }
   }
 
@@ -202,7 +239,7 @@ class Comparing {
         hits = infinite_hits();
         break;
     }
-    breakdown_.fill(row, hits);
+    breakdown_.fill(row, hits, options_.keep_requests);
     // Everything inserted and not resident at the end was evicted: a pool that was once full stays full.
     std::uint64_t inserted = 0, digest = 0;
     for (std::uint32_t request = 0; request < history.requests(); ++request) {
@@ -241,14 +278,13 @@ class Comparing {
     }
     for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
       engine->use_policy(g, task.contender->policy(), task.contender->name);
-    std::vector<Units> hits;
-    hits.reserve(trace_.asked.size());
-    replay::Options options;
+    std::vector<Units> hits(trace_.asked.size());
+    replay::Options options = options_.run;
     options.content = false;
     options.stopped = options_.stopped;
     options.failed_report = true;
-    options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
-      hits.push_back(matched / config.page_size);
+    options.each = [&](const workload::ClientRequest& client, std::uint32_t matched) {
+      hits[client.number - 1] = matched / config.page_size;
     };
     std::uint64_t told = 0;
     auto report = replay::run(*engine, *replay_of(trace_), options,
@@ -256,11 +292,16 @@ class Comparing {
     if (!report) return report.error();
     board_.requests += report->requests - told;
     if (report->incomplete) return {};
-    breakdown_.fill(row, hits);
+    breakdown_.fill(row, hits, options_.keep_requests);
     row.evicted_tokens = report->evicted_tokens * unit;
     row.index_seconds = report->index_seconds;
     row.digest = report->digest;
     row.rejected = report->rejected;
+    if (options.mode == replay::Mode::timed) {
+      row.p50_ttft_ms = static_cast<double>(report->p50_ttft_ms);
+      row.p95_ttft_ms = static_cast<double>(report->p95_ttft_ms);
+      if (row.prefill_seconds) row.prefill_seconds = report->prefill_seconds;
+    }
     row.waiting = waiting_in(*engine, unit);
     task.checks = report->ledger_checks;
     task.violations = report->violations;

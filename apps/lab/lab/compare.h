@@ -4,6 +4,7 @@
 #include <canopy/engine/engine_config.h>
 
 #include <canopy/eviction_strategy.h>
+#include <replay/replay.h>
 
 #include <cstdint>
 #include <functional>
@@ -42,7 +43,10 @@ struct CompareOptions {
   std::vector<std::uint64_t> capacities;  ///< tokens, each at least a unit
   std::uint64_t warm_up = 0;
   double flop_depth = 8192;
+  RecomputeConfig recompute{};         ///< time to compute a part of a prompt, for the rows' prefill_seconds
+  replay::Options run{};               ///< mode of the runs, and the options of Mode::timed
   unsigned jobs = 1;                   ///< concurrent runs
+  bool keep_requests = false;          ///< true: rows keep the hit tokens of each request
   std::function<bool()> stopped = {};  ///< called often, by each thread; true ends the work
   /// Called in each thread before it runs engines. The result is kept until the thread's work is done.
   std::function<std::shared_ptr<void>()> watch = {};
@@ -52,7 +56,7 @@ struct CompareOptions {
 /// engine; empty if they do. They exist for one group that keeps whole paths.
 std::string why_no_bound(const EngineConfig& engine);
 
-/// Runs every contender at every capacity over a trace, `jobs` at once, each serially as in `canopy replay`. Rows, and
+/// Runs every contender at every capacity over a trace, `jobs` at once, each as in `canopy replay`. Rows, and
 /// all figures except seconds, are the same for any number of jobs. The caller adds what it knows (config, source,
 /// command, names of capacities). Returns the error of the first engine that could not be made.
 Result<Comparison> compare(const Trace& trace, const Registry& registry, const CompareOptions& options,

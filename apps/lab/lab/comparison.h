@@ -25,8 +25,9 @@ struct Slice {
 
 /// The evenness of a row's hits over the tenants: the namespaces of the trace.
 struct Fairness {
-  double jain = 0;    ///< Jain's index (sum x)^2 / (n sum x^2) of the hit rates x of n tenants: 1/n to 1 (all equal)
-  std::string worst;  ///< tenant with the smallest hit rate; of equals the one with the most prompt tokens
+  double jain = 0;  ///< Jain's index (sum x)^2 / (n sum x^2) of the hit rates x of n tenants: 1/n to 1 (all equal)
+  double mean_hit_rate = 0;  ///< mean of the tenants, each counted once, however many tokens it has
+  std::string worst;         ///< tenant with the smallest hit rate; of equals the one with the most prompt tokens
   double worst_hit_rate = 0;
 };
 
@@ -56,6 +57,18 @@ struct Waiting {
   std::vector<Kind> kinds;  ///< in order of eviction of their first node
 };
 
+/// A figure with its 95 % interval.
+struct Interval {
+  double mean = 0, low = 0, high = 0;
+};
+
+/// A row's figures with one seed of the workload.
+struct SeedRun {
+  std::uint64_t seed = 0, hit_tokens = 0;
+  double hit_rate = 0;
+  std::uint64_t digest = 0;
+};
+
 /// One policy at one capacity. Hits, shares, slices and regrets cover the requests after the warm-up; evictions, index
 /// time and digest cover the whole run.
 struct Row {
@@ -68,12 +81,31 @@ struct Row {
   std::optional<double> optimum_share{};  ///< share of the optimum's hit tokens, 0..1; absent if unknown
   std::optional<std::uint64_t> evicted_tokens{};
   std::optional<double> index_seconds{};  ///< absent: no index ran, the row is computed from the trace only
-  std::uint64_t seed = 0, digest = 0;
-  std::uint64_t rejected = 0;          ///< requests that did not fit
-  std::vector<Slice> slices;           ///< grouped by kind, in the order of Comparison::slices
-  std::optional<Fairness> fairness{};  ///< absent: fewer than two namespaces, or no hit
+  std::uint64_t seed = 0, digest = 0;     ///< with several seeds: the first one, and a digest of their digests
+  std::uint64_t rejected = 0;             ///< requests that did not fit
+  std::optional<Interval> spread{};       ///< hit_rate, between seeds; absent: one seed
+  /// Hit tokens compared with those of the first policy at this capacity, less 1: 0.1 is a tenth more. Absent: it is
+  /// the first policy, that one has no hit, or there are too few requests for an interval.
+  std::optional<Interval> gain{};
+  /// Time of one GPU to compute the prompt tokens that were not reused, by `tiers.recompute`; in a timed run,
+  /// those of the whole run, with what was computed twice. Absent: that is not configured.
+  std::optional<double> prefill_seconds{};
+  /// Simulated time from the arrival of a request to its first token: median and 95th percentile of the whole run.
+  /// Absent: not timed.
+  std::optional<double> p50_ttft_ms{}, p95_ttft_ms{};
+  std::vector<SeedRun> by_seed;               ///< empty: one seed
+  std::vector<std::uint32_t> request_tokens;  ///< hit tokens by request; empty unless CompareOptions::keep_requests
+  std::vector<std::uint64_t> stretch_tokens;  ///< hit tokens by stretch of the trace; for the intervals (spread.h)
+  std::vector<Slice> slices;                  ///< grouped by kind, in the order of Comparison::slices
+  std::optional<Fairness> fairness{};         ///< absent: fewer than two namespaces, or no hit
   Regret regret;
   Waiting waiting;
+};
+
+/// Hit rate of LRU that trims leaves (stack.h) at a capacity.
+struct ExactPoint {
+  std::uint64_t capacity_tokens = 0;
+  double hit_rate = 0;
 };
 
 /// Several policies at several capacities over one trace: the content of `canopy compare`'s output, files and charts.
@@ -89,11 +121,18 @@ struct Comparison {
   std::uint64_t largest_request = 0;        ///< tokens; a smaller pool rejects requests
   std::uint64_t trace_ms = 0;               ///< from the first arrival to the last
   double flop_depth = 8192;  ///< a token at depth d costs 1 + d / flop_depth: attention reads all tokens before it
-  std::optional<double> bytes_per_token{};   ///< set if capacities were given as memory
-  std::vector<std::string> capacity_names;   ///< As requested, in the order of `capacities`.
-  std::vector<std::uint64_t> capacities;     ///< tokens
-  std::vector<std::string> policies;         ///< In the order requested.
+  std::optional<double> bytes_per_token{};  ///< set if capacities were given as memory
+  std::vector<std::string> capacity_names;  ///< As requested, in the order of `capacities`.
+  std::vector<std::uint64_t> capacities;    ///< tokens
+  std::vector<std::string> policies;        ///< In the order requested.
+  /// By policy: its name and every option with its value, as YAML flow text. Empty: no engine runs for it.
+  std::vector<std::string> policy_options;
+  std::uint64_t trace_hash = 0;              ///< Trace::hash; of several seeds, of all
+  std::vector<std::uint64_t> seeds;          ///< seeds of the workload; empty: a trace
+  bool timed = false;                        ///< true: requests overlap in simulated time
+  std::string intervals;                     ///< The origin of the intervals, as a clause. Empty: there are none.
   std::vector<Slice> slices;                 ///< The requests only: hit_tokens is 0.
+  std::vector<ExactPoint> lru_curve;         ///< from a quarter of the least capacity to four times the largest
   std::vector<Row> rows;                     ///< by policy, then capacity; one row for the infinite cache
   std::uint64_t checks = 0, violations = 0;  ///< Sums over the ledgers of all runs.
   std::vector<std::string> reports, notes;   ///< violations, and notes needed to interpret the figures

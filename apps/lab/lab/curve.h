@@ -55,6 +55,11 @@ class CurveBuilder {
   explicit CurveBuilder(const Options& options);
 
   void add(const workload::ClientRequest& request);
+  /// Returns the distinct tokens of all added requests, in whole units; an estimate in a sample.
+  std::uint64_t distinct_tokens() const {
+    return static_cast<std::uint64_t>(static_cast<double>(parts_[0].history.distinct_units()) / parts_[0].rate) *
+           cut_.unit;
+  }
   /// Returns the curve of all added requests at these capacities in tokens. Without any: about ten for each power of
   /// ten up to the smallest pool that is enough, and that one. Each of `more` is always a point.
   Curve curve(std::span<const std::uint64_t> capacities, std::span<const std::uint64_t> more) const;

@@ -33,7 +33,8 @@ struct Trace {
   History history;
   Cut cut;
   std::uint64_t seed = 0;
-  bool stopped = false;  ///< true if reading was stopped: the trace is incomplete
+  std::uint64_t hash = 0;  ///< hash of all requests, whatever file they came from; seeds and page sizes are not in it
+  bool stopped = false;    ///< true if reading was stopped: the trace is incomplete
 
   std::uint64_t tokens(std::uint32_t request, std::uint64_t units) const {
     return cut.tokens(units, asked[request].prompt_tokens);

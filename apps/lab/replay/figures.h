@@ -41,6 +41,9 @@
           "Order in which waiting requests are started.")                                                              \
   STORED(double, mean_wait_ms, timed, "ms", "Mean simulated time from the arrival of a request to its first start.")   \
   STORED(std::uint64_t, p95_wait_ms, timed, "ms", "The same at the 95th percentile.")                                  \
+  STORED(std::uint64_t, p50_ttft_ms, timed, "ms", "Median simulated time from arrival to the first token.")            \
+  STORED(std::uint64_t, p95_ttft_ms, timed, "ms", "The same at the 95th percentile.")                                  \
+  STORED(double, prefill_seconds, timed, "s", "Simulated time of prefills, by tiers.recompute; 0 without that.")       \
   STORED(std::uint64_t, steps, timed, "step", "Simulated steps.")                                                      \
   STORED(std::uint64_t, repointed_tokens, timed, "token", "Tokens computed by two requests at once.")                  \
   STORED(std::uint64_t, rematched_tokens, timed, "token", "Tokens taken over by Options::rematch. Not in hit_tokens.") \

@@ -129,7 +129,7 @@ Result<bool> Run::next(workload::ClientRequest& client) {
   if (!may_go_on() || taken_ == options.limit) return false;
   auto more = source_.next(client);
   if (!more || !*more) return more;
-  ++taken_;
+  client.number = ++taken_;
   for (const Resize& resize : options.resizes)
     if (resize.request == taken_)
       for (std::size_t g = 0; g < engine.groups(); ++g)

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "run.h"
+#include "times.h"
 #include "waiting_queue.h"
-#include "waits.h"
 
 namespace canopy::replay {
 namespace {
@@ -17,7 +17,11 @@ class Scheduler {
 
   Result<std::monostate> operator()() {
     auto done = serve();
-    if (done) waits_.report(run_.report);
+    run_.report.mean_wait_ms = waits_.mean();
+    run_.report.p95_wait_ms = waits_.percentile(95);
+    run_.report.p50_ttft_ms = firsts_.percentile(50);
+    run_.report.p95_ttft_ms = firsts_.percentile(95);
+    run_.report.prefill_seconds = static_cast<double>(all_prefill_us_) / 1e6;
     return done;
   }
 
@@ -183,6 +187,9 @@ class Scheduler {
       }
     }
     now_ms_ += std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
+    all_prefill_us_ += prefill_us_;
+    for (const std::uint64_t arrival_ms : answered_) firsts_.add(now_ms_ - arrival_ms);
+    answered_.clear();
   }
 
   /// Advances by a chunk of prefill or one decoded token. Returns false if there is no page for it.
@@ -208,6 +215,8 @@ class Scheduler {
       run_.content->write(*job.request, *job.trail, computed, until);
     }
     commit(job, until);
+    // The step that computes the last token of a prompt computes the first one of its answer.
+    if (until >= job.prompt() && !std::exchange(job.has_answered, true)) answered_.push_back(job.client.arrival_ms);
     return true;
   }
 
@@ -240,10 +249,11 @@ class Scheduler {
   Run& run_;
   Jobs running_;  ///< oldest first
   WaitingQueue queue_;
-  Waits waits_;
+  Times waits_, firsts_;                 ///< until the first start; until the first token of the answer
+  std::vector<std::uint64_t> answered_;  ///< arrivals of those whose first token comes with this step
   std::uint64_t now_ms_ = 0;
-  std::uint64_t prefill_us_ = 0;  ///< Time of the current step, by the engine's costs.
-  std::uint64_t processed_ = 0;   ///< prompt tokens computed so far
+  std::uint64_t prefill_us_ = 0, all_prefill_us_ = 0;  ///< Time of this step, and of all, by the engine's costs.
+  std::uint64_t processed_ = 0;                        ///< prompt tokens computed so far
 };
 
 }  // namespace

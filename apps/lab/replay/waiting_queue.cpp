@@ -22,7 +22,6 @@ Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t pr
       source_ended_ = true;
       break;
     }
-    next.number = ++read_;
     next.answer = workload::prompt_hash(next.client.prompt);
     next.abort_at = abort_at(next);
     next.processed = processed;
@@ -84,7 +83,7 @@ bool WaitingQueue::drop_fetches() {
 
 /// Draws the value once per request, even if the request is retracted and comes back.
 std::uint32_t WaitingQueue::abort_at(const Job& job) const {
-  const std::uint64_t lot = splitmix64(job.answer ^ job.number);
+  const std::uint64_t lot = splitmix64(job.answer ^ job.client.number);
   const std::uint64_t total = job.total();
   return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total) : 0;
 }
@@ -108,7 +107,7 @@ void WaitingQueue::order(std::uint64_t now_ms, std::uint64_t processed) {
 
 scheduling::Waiter WaitingQueue::look_up(const Job& job, bool in_cache) const {
   scheduling::Waiter waiter;
-  waiter.id = job.number;
+  waiter.id = job.client.number;
   waiter.arrival = job.client.arrival_ms;
   waiter.priority = job.client.priority;
   waiter.output_limit = job.client.output_tokens;

@@ -13,11 +13,10 @@ namespace canopy::replay {
 /// A client's request: waiting, in prefill or decode, or retracted.
 struct Job {
   workload::ClientRequest client;
-  std::uint64_t number = 0;    ///< position in the order of arrival, from 1
-  std::uint64_t answer = 0;    ///< identifies the model's answer
-  std::uint32_t abort_at = 0;  ///< number of computed tokens at which its client aborts; 0: never
-  bool has_waited = false;
-  std::uint64_t processed = 0;  ///< prompt tokens that the server had computed at its arrival
+  std::uint64_t answer = 0;                       ///< identifies the model's answer
+  std::uint32_t abort_at = 0;                     ///< number of computed tokens at which its client aborts; 0: never
+  bool has_waited = false, has_answered = false;  ///< it waited for room; its first token was computed
+  std::uint64_t processed = 0;                    ///< prompt tokens that the server had computed at its arrival
   NamespaceId space{};
   Fetch fetch{};  ///< its fetch from a tier below
   enum class Asked : std::uint8_t { no, early, now };
@@ -96,7 +95,6 @@ class WaitingQueue {
   Jobs jobs_;
   bool source_ended_ = false;
   bool dropped_ = false;  ///< fetches were given back to start the first request; none begins ahead until then
-  std::uint64_t read_ = 0;
   std::vector<scheduling::Waiter> waiters_;
 };
 

@@ -10,7 +10,7 @@ function stepOf(most) {
 }
 
 const styleClass = style => `s${style % colours}${style >= colours ? " dashed" : ""}`;
-const lineClass = line => line.hatched ? "bound" : isBound(line.name) ? "bound far" : styleClass(styleOf(line.name));
+const lineClass = line => line.bare ? "exact" : line.hatched ? "bound" : isBound(line.name) ? "bound far" : styleClass(styleOf(line.name));
 
 // A mark with its own shape: some readers cannot distinguish the colours.
 function mark(style, x, y) {
@@ -48,20 +48,46 @@ function axes(chart, frame, step) {
       name(`transform="translate(15 ${(frame.top + floor) / 2}) rotate(-90)"`, chart.yName);
 }
 
-function drawLine(line, frame) {
+// The lines that have a point where this one has it: they would hide each other.
+const near = (line, i, lines, frame) => lines.filter(other => {
+  const ours = line.points[i], theirs = other.points[i];
+  return ours && theirs && ours.at === theirs.at && Math.abs(frame.y(ours.value) - frame.y(theirs.value)) < 2;
+});
+
+// Where lines coincide, each has its turn of the dashes, and their marks stand side by side.
+function drawLine(line, lines, frame) {
   const x = point => frame.x(point.at).toFixed(1), y = point => frame.y(point.value).toFixed(1);
   const path = line.points.map((point, i) => `${i ? "L" : "M"}${x(point)} ${y(point)}`).join("");
-  const first = line.points[0], last = line.points[line.points.length - 1];
+  const first = line.points[0], last = line.points[line.points.length - 1], dash = 9;
   if (!first) return "";
   let out = line.hatched ?
       `<path class="beyond" fill="url(#hatch)" d="${path}L${x(last)} ${frame.top}L${x(first)} ${frame.top}z"/>\n` :
       "";
-  out += `<g class="${lineClass(line)}"><path class="line" d="${path}"/>`;
-  for (const point of line.points)
+  out += `<g class="${lineClass(line)}">`;
+  let alone = "", drawn = false;
+  for (let i = 1; i < line.points.length; ++i) {
+    const from = near(line, i - 1, lines, frame), same = near(line, i, lines, frame).filter(other => from.includes(other));
+    const before = line.points[i - 1], after = line.points[i];
+    if (same.length > 1) {
+      out += `<path class="line shared" style="stroke-dasharray: ${dash} ${dash * (same.length - 1)}; stroke-dashoffset: ${
+          dash * (same.length - same.indexOf(line))}" d="M${x(before)} ${y(before)}L${x(after)} ${y(after)}"/>`;
+      drawn = false;
+    } else {
+      alone += (drawn ? "" : `M${x(before)} ${y(before)}`) + `L${x(after)} ${y(after)}`;
+      drawn = true;
+    }
+  }
+  if (alone) out += `<path class="line" d="${alone}"/>`;
+  line.points.forEach((point, i) => {
+    if (line.bare || line.plain) return;
+    const same = near(line, i, lines, frame), aside = 10 * (same.indexOf(line) - (same.length - 1) / 2);
+    if (point.low !== undefined)
+      out += `<path class="error" d="M${x(point)} ${frame.y(point.low).toFixed(1)}V${frame.y(point.high).toFixed(1)}"/>`;
     out += '<g class="mark">' +
         (isBound(line.name) ? `<circle cx="${x(point)}" cy="${y(point)}" r="2.5"/>` :
-                              mark(styleOf(line.name), frame.x(point.at), frame.y(point.value))) +
+                              mark(styleOf(line.name), frame.x(point.at) + aside, frame.y(point.value))) +
         `<title>${html(point.tip)}</title></g>`;
+  });
   return out + "</g>\n";
 }
 
@@ -101,7 +127,7 @@ function endNames(chart, frame) {
 // A chart with its caption. The y axis ends at a round number of at least `chart.most`.
 function figure(chart, caption) {
   const values = chart.lines.flatMap(line => line.points.map(point => point.value));
-  const most = Math.max(chart.most, ...values) || 1, step = stepOf(most), ends = chart.namesAtEnds;
+  const most = Math.max(chart.most, ...values, ...chart.lines.flatMap(line => line.points.map(point => point.high || 0))) || 1, step = stepOf(most), ends = chart.namesAtEnds;
   const frame = {
     left: ends ? 64 : 74,
     right: chart.width - (ends ? 190 : 20),
@@ -121,75 +147,7 @@ function figure(chart, caption) {
              chart.height}" role="img" ` +
       `aria-labelledby="${chart.id}-title" xmlns="http://www.w3.org/2000/svg"><title id="${chart.id}-title">${
              html(chart.title)}</title>\n` +
-      hatch + axes(chart, frame, step) + [...bounds, ...others].map(line => drawLine(line, frame)).join("") +
+      hatch + axes(chart, frame, step) + [...bounds, ...others].map((line, i, all) => drawLine(line, all, frame)).join("") +
       (ends ? endNames(chart, frame) : "") + `</svg>\n</div><figcaption>${html(caption)} ` +
       `<button class="save" type="button" data-chart="${chart.id}">Save as SVG</button></figcaption></figure>\n`;
-}
-
-// Hit rate over capacity, with the optimum and the infinite cache as upper bounds.
-function hitChart() {
-  const from = Math.log(bySize[0].tokens), span = Math.log(bySize[bySize.length - 1].tokens) - from;
-  const place = at => span > 0 ? (Math.log(at.tokens) - from) / span : 0.5;
-  const lines = data.policies.map(name => ({
-                                    name,
-                                    points: bySize.filter(at => rowOf(name, at)).map(at => {
-                                      const row = rowOf(name, at);
-                                      const share = row.optimum_share !== null && !isBound(name) ?
-                                          `, ${percent(row.optimum_share)} of the optimum` :
-                                          "";
-                                      return {
-                                        at: place(at),
-                                        value: row.hit_rate,
-                                        tip: `${name} at ${at.words}: ${percent(row.hit_rate)} of the prompt tokens, ${
-                                            grouped(row.hit_tokens)} tokens${share}`
-                                      };
-                                    })
-                                  }));
-  const lowest = lines.find(line => line.name === "optimum") || lines.find(line => line.name === "infinite");
-  if (lowest) lowest.hatched = true;
-  return figure(
-      {
-        id: "hits",
-        title: "Hit rate over capacity, for each policy",
-        yName: "Prompt tokens reused",
-        percent: true,
-        most: 0.01,
-        lines,
-        xName: data.bytes_per_token === null ? "Capacity in tokens, logarithmic" :
-                                               "Memory for the KV cache, logarithmic",
-        namesAtEnds: true,
-        width: 960,
-        height: 470,
-        ticks: bySize.map(at => ({at: place(at), name: at.name})),
-      },
-      "Share of the prompt tokens that were in the cache." +
-          (lowest ? " No policy can reach the hatched area." : ""));
-}
-
-// Draws the tokens evicted too early as one histogram for all policies. Empty if there are none.
-function regretChart(at, kind, title) {
-  const rows = rowsAt(policies, at), bins = rows.map(row => row.regret["by_" + kind]);
-  const used = bins.flatMap(all => all.flatMap((bin, i) => bin.tokens > 0 ? [i] : []));
-  if (!used.length) return "";
-  const first = Math.min(...used), end = Math.max(...used) + 1, last = Math.max(end - first - 1, 1);
-  return figure(
-      {
-        id: `regret-${kind}-${at.i}`,
-        title: `Tokens evicted and requested again at ${at.words}, ${title}`,
-        most: 0,
-        width: 480,
-        height: 320,
-        ticks: bins[0].slice(first, end).map((bin, i) => ({at: i / last, name: bin.name})),
-        lines: rows.map(
-            (row, each) => ({
-              name: row.policy,
-              points:
-                  bins[each].slice(first, end).map((bin, i) => ({
-                                                     at: i / last,
-                                                     value: bin.tokens,
-                                                     tip: `${row.policy}, ${bin.name}: ${grouped(bin.tokens)} tokens`
-                                                   }))
-            })),
-      },
-      title);
 }

@@ -22,16 +22,24 @@ static void make_safe(ordered_json& json) {
   else if (json.is_number_unsigned() && json.get<std::uint64_t>() > kExact) json = json.dump();
 }
 
-Result<std::monostate> write_page(const lab::Comparison& comparison, const std::string& path) {
-  ordered_json json = lab::json_of(comparison);
+static Result<std::monostate> write(ordered_json json, const char* script, const std::string& path) {
   make_safe(json);
   std::string page = kPageHead;
   // A <script> element ends at the first "</script", even inside a string.
-  for (const char c : json.dump()) {
+  for (const char c : json.dump(-1, ' ', false, ordered_json::error_handler_t::replace)) {
     if (c == '<') page += "\\u003c";
     else page += c;
   }
-  return write_file_atomically(path, page + kPageTail);
+  return write_file_atomically(path, page + script);
+}
+
+Result<std::monostate> write_page(const lab::Comparison& comparison, const std::string& path) {
+  return write(lab::json_of(comparison), kPageScript, path);
+}
+
+Result<std::monostate> write_trace_page(const workload::TraceFacts& facts, const std::string& trace,
+                                        const std::string& path) {
+  return write(workload::json_of(facts, trace), kTraceScript, path);
 }
 
 }  // namespace canopy::report

@@ -1,42 +1,73 @@
 
 // The page: tables, sections, and the reader's controls.
 
-// Cells are HTML; the first cell of a row names it.
-function table(css, heading, rows) {
-  const cells = row => row.map((cell, i) => i === 0 ? `<th scope="row">${cell}</th>` : `<td>${cell}</td>`).join("");
-  return `<div class="scroll"><table class="${css}"><thead><tr>${
-             heading.map(cell => `<th scope="col">${cell}</th>`).join("")}` +
-      `</tr></thead><tbody>\n${rows.map(row => `<tr>${cells(row)}</tr>\n`).join("")}</tbody></table></div>\n`;
-}
-
 function figuresTable() {
   const cell = (name, at) => {
     const row = rowOf(name, at), bold = row && row === bestAt(at) ? ["<b>", "</b>"] : ["", ""];
     if (!row) return "-";
     const share = row.optimum_share !== null && !isBound(name) ? `<small>${percent(row.optimum_share)}</small>` : "";
-    return `${bold[0]}${percent(row.hit_rate)}${bold[1]}<small>${grouped(row.hit_tokens)}</small>${share}`;
+    const spread = row.spread ? `<small>${intervalOf(row.spread, share => fixed(share * 100, 2))}</small>` : "";
+    const gain = row.gain ? `<small>${signed(row.gain.mean)} % ${intervalOf(row.gain, signed)}</small>` : "";
+    return `${bold[0]}${percent(row.hit_rate)}${bold[1]}${spread}<small>${grouped(row.hit_tokens)}</small>${share}${gain}`;
   };
   return table(
              "figures", ["Capacity", ...data.policies.map(html)],
              capacities.map(at => [html(at.words), ...data.policies.map(name => cell(name, at))])) +
-      '<p class="small">Below each hit rate: the reused tokens and, if it is known, their share of the optimum.</p>\n';
+      '<p class="small">Below each hit rate: the reused tokens and, if they are known, their share of the optimum and how ' +
+      `many more they are than those of ${html(data.policies[0])}` +
+      (data.intervals ? `, with the interval. Intervals: ${html(data.intervals)}.</p>\n` : ".</p>\n");
 }
 
-const whole = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
-const fine = new Intl.NumberFormat("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+// The figures that a reader looks for first.
+function tiles(at) {
+  const best = bestAt(at), base = rowOf(baseline, at);
+  if (!best || !base) return "";
+  const needed = best === base ? null : capacityFor(baseline, best.hit_tokens);
+  const all = [[percent(best.hit_rate), `of the prompt tokens are reused by ${best.policy}`]];
+  if (best !== base) all.push([percent(base.hit_rate), `are reused by ${baseline}`]);
+  if (best.optimum_share !== null) all.push([percentOf(best.optimum_share, 1), "of what is possible at this capacity"]);
+  if (needed !== null && needed > at.tokens)
+    all.push([fixed(needed / at.tokens, 1) + " times", `the memory is what ${baseline} needs for the same reuse`]);
+  if (best.p95_ttft_ms !== null)
+    all.push([seconds(best.p95_ttft_ms / 1000), `to the first token at the 95th percentile (${baseline}: ${
+        seconds(base.p95_ttft_ms / 1000)})`]);
+  return `<p class="advice">${html(advice(at)).replaceAll(" %", "&nbsp;%")}</p>\n<ul class="tiles">\n${
+      all.map(([figure, words]) => `<li><b>${html(figure)}</b> ${html(words)}</li>\n`).join("")}</ul>\n`;
+}
 
-// `speed`: prompt tokens that one GPU computes per second; `price`: its cost per hour.
+// Time by tiers.recompute of the engine's file, and by the simulated server of --mode timed.
+function timeTable(at) {
+  const rows = rowsAt(data.policies, at), first = data.policies[0], base = rowOf(first, at);
+  const columns = [];
+  if (rows.some(row => row.prefill_seconds !== null))
+    columns.push(
+        ["GPU time of prefill", row => duration(row.prefill_seconds)],
+        ["saved against " + first, row => row === base ? "-" : percent(1 - row.prefill_seconds / base.prefill_seconds)]);
+  if (data.timed)
+    columns.push(["First token, median", row => seconds(row.p50_ttft_ms / 1000)],
+                 ["95th percentile", row => seconds(row.p95_ttft_ms / 1000)]);
+  return columns.length ? table("time", ["Policy", ...columns.map(([name]) => html(name))],
+                                rows.map(row => [html(row.policy), ...columns.map(([, cell]) => cell(row))])) :
+                          "";
+}
+
+// `speed`: prompt tokens that one GPU computes per second; `price`: its cost per hour; not a number: not given. Where the
+// engine's file says what computing takes, that counts instead of the speed.
 function savingsTable(at, speed, price) {
-  const base = rowOf(baseline, at), hours = row => row.hit_tokens / speed / 3600;
-  const heading = ["Policy", "Tokens not computed again", "GPU hours saved", "Money saved"];
-  if (month !== null) heading.push("Money in 30 days like this", "compared with " + html(baseline ?? ""));
-  return table("savings", heading, rowsAt(data.policies, at).map(row => {
-    const money = hours(row) * price, more = base ? (hours(row) - hours(base)) * price * month : 0;
-    const sign = Math.abs(more) < 0.5 ? "" : more < 0 ? "-" : "+";
-    const months = month === null ?
-        [] :
-        [whole.format(money * month), !base || row === base ? "-" : sign + whole.format(Math.abs(more))];
-    return [html(row.policy), grouped(row.hit_tokens), fine.format(hours(row)), fine.format(money), ...months];
+  const base = rowOf(baseline, at), rows = rowsAt(data.policies, at);
+  const measured = rows.every(row => row.prefill_seconds !== null);
+  const hours = row => measured ? -row.prefill_seconds / 3600 : row.hit_tokens / speed / 3600;
+  const more = row => base ? hours(row) - hours(base) : NaN;
+  const heading = ["Policy", "Tokens not computed again", "more than " + html(baseline ?? "")];
+  const has_hours = measured || speed > 0, has_money = has_hours && price >= 0 && month !== null;
+  if (has_hours) heading.push("GPU hours saved against " + html(baseline ?? ""));
+  if (has_money) heading.push("Money in 30 days like this");
+  return table("savings", heading, rows.map(row => {
+    const cells = [html(row.policy), grouped(row.hit_tokens),
+                   !base || row === base ? "-" : whole.format(row.hit_tokens - base.hit_tokens)];
+    if (has_hours) cells.push(row === base ? "-" : fine.format(more(row)));
+    if (has_money) cells.push(row === base ? "-" : whole.format(more(row) * price * month));
+    return cells;
   }));
 }
 
@@ -104,10 +135,10 @@ function parts(at) {
 function fairness(at) {
   const rows = rowsAt(data.policies, at).filter(row => row.fairness);
   return rows.length ? table(
-                           "fairness", ["Policy", "Worst tenant", "Its hit rate", "Jain's index"],
+                           "fairness", ["Policy", "Mean of all tenants", "Worst tenant", "Its hit rate", "Jain's index"],
                            rows.map(
                                ({policy, fairness}) =>
-                                   [html(policy), html(fairness.worst), percent(fairness.worst_hit_rate),
+                                   [html(policy), percent(fairness.mean_hit_rate), html(fairness.worst), percent(fairness.worst_hit_rate),
                                     fairness.jain.toFixed(3)])) +
           '<p class="small">Jain\'s index of the hit rates of all namespaces: 1 if they are equal, 1/n if only one of ' +
           "n hits.</p>\n" :
@@ -116,12 +147,15 @@ function fairness(at) {
 
 function reproduce() {
   const rows = data.rows.filter(row => row.index_seconds !== null)
+                   .flatMap(row => (row.by_seed || [row]).map(run => ({row, run})))
                    .map(
-                       row =>
+                       ({row, run}) =>
                            [html(row.policy), row.capacity_tokens === null ? "no limit" : grouped(row.capacity_tokens),
-                            `<code>${row.digest}</code>`, String(row.seed), seconds(row.index_seconds)]);
+                            `<code>${run.digest}</code>`, String(run.seed), run === row ? seconds(row.index_seconds) : "-"]);
   const took = data.seconds > 0 ? ` It took ${duration(data.seconds)} with ${plural(data.jobs, "run")} at once.` : "";
-  return `<pre>${html(data.command)}</pre>\n<p>The same command gives the same digests on every machine; ` +
+  const built = data.canopy.version + (data.canopy.commit ? `, commit ${data.canopy.commit}` : "");
+  return `<pre>${html(data.command)}</pre>\n<p>canopy ${html(built)}; hash of the trace <code>${data.trace_hash}</code>. ` +
+      `The same command gives the same digests on every machine; ` +
       `${plural(data.ledger_checks, "check")} of the ledger were made, ${grouped(data.violations)} failed.${
              took}</p>\n` +
       "<details><summary>Digests</summary>\n" +
@@ -130,12 +164,6 @@ function reproduce() {
       "</details>\n";
 }
 
-// A number stays beside its sign at the end of a line.
-const list = (css, sentences) => sentences.length ?
-    `<ul class="${css}">\n${
-        sentences.map(text => `<li>${html(text).replaceAll(" %", "&nbsp;%")}</li>\n`).join("")}</ul>\n` :
-    "";
-const section = (id, title, content) => content ? `<section id="${id}"><h2>${title}</h2>\n${content}</section>\n` : "";
 // Returns `content` for each capacity; the page shows one of them.
 const forEachCapacity = (css, content) => capacities.some(content) ?
     capacities
@@ -147,83 +175,64 @@ const forEachCapacity = (css, content) => capacities.some(content) ?
     "";
 
 function page() {
-  const speed = 10000, price = 2.5;
   const legend = '<p class="legend">' +
       policies.map(name => `<span>${keyOf(styleOf(name))}${html(name)}</span> `).join("") + "</p>\n";
   const options =
       capacities.map(at => `<option value="${at.i}"${at === telling ? " selected" : ""}>${html(at.words)}</option>`)
           .join("");
+  const measured = data.rows.some(row => row.prefill_seconds !== null);
+  const field = (id, before, after) => `<label>${before} <input id="${
+      id}" type="number" min="0" step="any" placeholder="your figure"> ${after}</label>`;
   return `<header><h1>Eviction policies on ${html(data.source)}</h1><p class="small">${html(data.config)}, ` +
       `${data.blocks ? "blocks of" : "pages of"} ${grouped(data.page_size)} tokens` +
+      (data.seeds.length > 1 ? `, ${plural(data.seeds.length, "seed")}` : "") +
       (data.warm_up ? `, the first ${plural(data.warm_up, "request")} not counted` : "") +
-      ", made by canopy compare</p></header>\n" + list("warnings", warnings()) +
-      section("reading", "What it shows", list("sentences", reading())) +
-      section("hit-rate", "Hit rate over capacity", hitChart() + legend + figuresTable()) +
+      `, made by canopy compare ${html(data.canopy.version)}</p></header>\n` + list("warnings", warnings()) +
       `<p class="choice"><label>Capacity <select id="capacity">${options}</select></label></p>\n` +
+      `<section id="advice">${forEachCapacity("headline", tiles)}</section>\n` +
+      '<div class="beside">' + section("hit-rate", "Hit rate over capacity", hitChart() + legend) +
+      section("reading", "What it shows", list("sentences", reading())) + "</div>\n" +
+      // A table of many policies needs the whole width.
+      (data.policies.length > 4 ? section("figures", "All figures", figuresTable()) + '<div class="halves">' :
+                                  '<div class="halves">' + section("figures", "All figures", figuresTable()) + "<div>") +
+      section("time", "What it costs in time", forEachCapacity("times", timeTable)) +
       section(
              "saved", "What it saves",
-             '<form class="prices"><label>One GPU prefills <input id="speed" type="number" min="1" step="any" ' +
-                 `value="${
-                     speed}"> tokens a second</label> <label>and costs <input id="price" type="number" min="0" step="any" ` +
-                 `value="${
-                     price.toFixed(
-                         2)}"> an hour</label></form>\n<p class="small">Both are assumptions: enter your own. A reused token ` +
-                 "is not computed again; the later cost of attention over it is not counted.</p>\n" +
-                 forEachCapacity("money", at => savingsTable(at, speed, price))) +
+             '<form class="prices">' + (measured ? "" : field("speed", "One GPU prefills", "tokens a second")) +
+                 field("price", measured ? "One GPU costs" : "and costs", "an hour") + '</form>\n<p class="small">' +
+                 (measured ? `GPU time follows from tiers.recompute of ${html(data.config)}, depth of the prompt included.` :
+                             "Canopy knows neither figure of your servers: enter your own. A reused token is not computed " +
+                          "again; the later cost of attention over it is not counted.") +
+                 " Money is in the currency of the price.</p>\n" +
+                 forEachCapacity("money", at => savingsTable(at, NaN, NaN))) +
+      (data.policies.length > 4 ? "" : "</div>") + "</div>\n" +
       section("evicted", "What was evicted too early", legend + forEachCapacity("regret", evicted)) +
-      section("waiting", "What waited when the trace ended", forEachCapacity("waits", waiting)) +
-      section("parts", "Hit rate by kind of request", forEachCapacity("parts", parts)) +
-      section("fairness", "Fairness between tenants", forEachCapacity("fairness", fairness)) +
+      '<div class="halves">' + section("parts", "Hit rate by kind of request", forEachCapacity("parts", parts)) +
+      section("fairness", "Fairness between tenants", forEachCapacity("fairness", fairness)) + "</div>\n" +
+      (capacities.some(waiting) ?
+           '<section id="waiting"><details><summary><h2>What waited when the trace ended</h2></summary>\n' +
+               forEachCapacity("waits", waiting) + "</details></section>\n" :
+           "") +
       section("reproduce", "How to reproduce it", reproduce());
-}
-
-// Saves a chart as a file. Copies the page's style into its elements, so that the file is complete.
-function save(id) {
-  const chart = document.getElementById(id), copy = chart.cloneNode(true);
-  const kept = [
-    "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "font-family",
-    "font-size", "font-weight", "text-anchor", "visibility"
-  ];
-  const from = [chart, ...chart.querySelectorAll("*")], to = [copy, ...copy.querySelectorAll("*")];
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of kept)
-      if (element !== chart) to[i].style.setProperty(name, style.getPropertyValue(name));
-  });
-  const box = chart.viewBox.baseVal, paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  copy.setAttribute("width", box.width);
-  copy.setAttribute("height", box.height);
-  paper.setAttribute("width", "100%");
-  paper.setAttribute("height", "100%");
-  paper.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
-  copy.insertBefore(paper, copy.firstChild);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], {type: "image/svg+xml"}));
-  link.download = "canopy-" + id + ".svg";
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 function start() {
   document.title = "Policies on " + data.source;
   document.getElementById("page").innerHTML = page();
-  const choice = document.getElementById("capacity"), speed = document.getElementById("speed"),
-        price = document.getElementById("price");
+  const choice = document.getElementById("capacity"), fields = document.querySelectorAll(".prices input");
+  const valueOf = id => document.getElementById(id)?.valueAsNumber;  // NaN without one
   const show = () => document.querySelectorAll(".at-capacity").forEach(part => {
     part.hidden = part.dataset.capacity !== choice.value;
   });
   const priceAll = () => {
-    if (!speed.checkValidity() || !price.checkValidity() || !(speed.valueAsNumber > 0) || !(price.valueAsNumber >= 0))
-      return;
     for (const part of document.querySelectorAll(".money"))
       part.querySelector(".content").innerHTML =
-          savingsTable(capacities[part.dataset.capacity], speed.valueAsNumber, price.valueAsNumber);
+          savingsTable(capacities[part.dataset.capacity], valueOf("speed"), valueOf("price"));
   };
   document.querySelectorAll(".save").forEach(
       button => button.addEventListener("click", () => save(button.dataset.chart)));
   choice.addEventListener("change", show);
-  speed.addEventListener("input", priceAll);
-  price.addEventListener("input", priceAll);
+  fields.forEach(field => field.addEventListener("input", priceAll));
   document.querySelector(".prices").addEventListener("submit", event => event.preventDefault());
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(part => {
     part.open = true;

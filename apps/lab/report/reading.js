@@ -58,9 +58,24 @@ function baselineSentence(policy) {
   }
   const all = `${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`;
   if (behind > 0)
-    return `${policy} is behind ${baseline} at ${behind} of ${all}, by ${percent(worst)} at worst (${worstAt.words}).`;
+    return `${policy} is behind ${baseline} at ${behind} of ${all}, by ${percent(worst)} at worst (${worstAt.name}).`;
   return ahead > 0 ? `${policy} is never behind ${baseline}, and ahead at ${ahead} of ${all}.` :
                      `${policy} reuses exactly what ${baseline} does.`;
+}
+
+// What to do at a capacity, in one sentence: the headline.
+function advice(at) {
+  const best = bestAt(at), base = rowOf(baseline, at);
+  if (!best || !base) return "";
+  const where = `at ${at.words}`, reach = `${percent(best.hit_rate)} of the prompt tokens are reused`;
+  if (policies.length === 1) return `${best.policy} ${where}: ${reach}.`;
+  if (best.hit_tokens === base.hit_tokens) return `Stay with ${baseline} ${where}: no policy here reuses more. ${reach}.`;
+  if (base.hit_tokens === 0) return `Use ${best.policy} ${where}: ${reach}, where ${baseline} reuses none.`;
+  const more = `${fixed(100 * (best.hit_tokens / base.hit_tokens - 1), 1)} % more than ${baseline}`;
+  const gain = data.policies[0] === baseline ? best.gain : null;
+  if (gain && gain.low <= 0) return `No clear winner ${where}: ${best.policy} reuses ${more}, which may be chance.`;
+  return `Use ${best.policy} ${where}: it reuses ${more}${
+      gain ? ` (95 % interval: ${fixed(gain.low * 100, 1)} to ${fixed(gain.high * 100, 1)} %)` : ""}.`;
 }
 
 function memorySentence() {

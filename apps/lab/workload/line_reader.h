@@ -1,7 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
-#include <canopy/base/result.h>
+#include "packed_file.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,34 +10,28 @@
 
 namespace canopy::workload {
 
-/// Reads the lines of a regular file, plain or compressed by gzip, one at a time. A line longer than 64 MiB is an
-/// error, so a file without line ends never takes more memory than that, however well it is compressed.
+/// Reads the lines of a regular file, plain or compressed (packed_file.h), one at a time. A line longer than 64 MiB is
+/// an error, so a file without line ends never takes more memory than that, however well it is compressed.
 class LineReader {
  public:
   static constexpr std::size_t kMaxLine = std::size_t{64} << 20;
 
   static Result<std::unique_ptr<LineReader>> open(const std::string& path);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
 
   /// Reads the next line without its end (LF or CRLF), valid until the next call. Returns false after the last line.
   Result<bool> next(std::string_view& line);
 
-  const std::string& path() const { return path_; }
-  std::string place() const { return path_ + ":" + std::to_string(number_); }  ///< FILE:LINE of the latest line
-  double progress() const;                                                     ///< part of the file, 0..1
+  const std::string& path() const { return file_->path(); }
+  std::string place() const { return path() + ":" + std::to_string(number_); }  ///< FILE:LINE of the latest line
+  double progress() const { return file_->progress(consumed_); }                ///< part of the file, 0..1
 
  private:
-  struct Packed;
-
-  LineReader(std::string path, std::uint64_t size, std::unique_ptr<Packed> file);
+  explicit LineReader(std::unique_ptr<PackedFile> file) : file_(std::move(file)) {}
   /// Appends the next bytes to the buffer. Returns false at the end of the file.
   Result<bool> fill();
 
-  std::string path_;
-  std::uint64_t size_, consumed_ = 0, number_ = 0;
-  std::unique_ptr<Packed> file_;
+  std::unique_ptr<PackedFile> file_;
+  std::uint64_t consumed_ = 0, number_ = 0;
   std::string buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< unread part of the buffer
 };

@@ -17,8 +17,9 @@ struct ClientRequest {
   std::int32_t priority = 0;
   std::uint32_t output_tokens = 0;  ///< number of tokens of the model's answer
   std::vector<Token> prompt;
-  std::uint64_t hints = 0;           ///< for policies (canopy::hint)
+  std::uint64_t hints = 0;                ///< for policies (canopy::hint)
   std::vector<Retention> retention = {};  ///< prefixes that it wishes to keep
+  std::uint64_t number = 0;               ///< position in the order of arrival, from 1; set by a replay
 };
 
 /// Requests in order of arrival, one at a time: a trace file or a generator. Only the current request is in memory, so

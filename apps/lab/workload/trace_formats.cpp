@@ -13,7 +13,8 @@
   FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                     \
   FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                          \
   FORMAT(sharegpt, "JSON of conversations; words stand for tokens", nullptr)                                     \
-  FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)
+  FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)                                                    \
+  FORMAT(oracle, "libCacheSim oracleGeneral, binary", nullptr)
 
 namespace canopy::workload {
 
@@ -70,7 +71,7 @@ std::string trace_path(const std::string& trace) { return split_trace(trace).pat
 std::string trace_name(const std::string& trace) { return std::filesystem::path(trace_path(trace)).filename(); }
 
 std::string trace_help() {
-  std::string text = "trace, as PATH or FORMAT:PATH, plain or gzip; formats:";
+  std::string text = "trace, as PATH or FORMAT:PATH, plain, gzip or zstd; formats:";
   for (const TraceFormat& format : kFormats)
     text += std::string(&format == kFormats ? " " : "; ") + format.name + " (" + format.summary + ")";
   return text;

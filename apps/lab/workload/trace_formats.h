@@ -15,6 +15,7 @@ namespace canopy::workload {
 struct TraceOptions {
   std::uint64_t block = 0;           ///< tokens per id of a prompt; 0: as the format is published
   std::uint64_t conversations = 64;  ///< sharegpt: conversations open at a time
+  std::uint64_t token_bytes = 0;     ///< csv, oracle: sizes are bytes, of which so many are a token; 0: tokens
   std::string columns{};             ///< csv: "time=2,id=5,size=4", counted from 1; empty: from the heading
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <utility>
 
 namespace canopy::workload {
 namespace {
@@ -35,12 +37,42 @@ void between(std::vector<Bar>& bars, const std::uint64_t (&edges)[N], std::uint6
 constexpr std::uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
 constexpr std::uint64_t kGaps[] = {0,           kSecond,      10 * kSecond, 30 * kSecond, kMinute,   2 * kMinute,
                                    5 * kMinute, 10 * kMinute, 30 * kMinute, kHour,        6 * kHour, 24 * kHour};
+/// Ten minutes, as a power of two of the narrowest bucket: a bucket that became twice as wide still divides it.
+constexpr std::uint64_t kBucket = 1172, kWindow = 512 * kBucket;
+constexpr std::size_t kMostBuckets = 240;
+constexpr double kPopular[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1};
 constexpr std::uint64_t kUses[] = {1, 2, 3, 5, 9, 17, 65, 257, 1025, 4097};
 constexpr std::uint64_t kTurns[] = {1, 2, 3, 4, 5, 7, 11, 21, 51};
 
 }  // namespace
 
-TraceStat::TraceStat(std::uint64_t unit) : units_(1024) { facts_.unit = unit; }
+TraceStat::TraceStat(std::uint64_t unit) : units_(1024), buckets_(1), width_ms_(kBucket) { facts_.unit = unit; }
+
+TraceFacts::Moment TraceStat::moment(std::size_t bucket) const {
+  const std::size_t window = std::max<std::size_t>(kWindow / width_ms_, 1);
+  TraceFacts::Moment moment{(bucket + 1) * width_ms_, facts_.requests,        facts_.prompt_tokens,
+                            facts_.reused_tokens,     facts_.distinct_tokens, 0};
+  for (std::size_t i = bucket + 1 - std::min(bucket + 1, window); i <= bucket; ++i)
+    moment.working_tokens += buckets_[i];
+  return moment;
+}
+
+void TraceStat::pass(std::uint64_t ms) {
+  while (ms / width_ms_ >= kMostBuckets) {
+    // Two buckets become one. The moment at the end of the second stays.
+    width_ms_ *= 2;
+    const std::size_t count = (buckets_.size() + 1) / 2;
+    for (std::size_t i = 0; i < count; ++i)
+      buckets_[i] = buckets_[2 * i] + (2 * i + 1 < buckets_.size() ? buckets_[2 * i + 1] : 0);
+    buckets_.resize(count);
+    for (std::size_t i = 0; 2 * i + 1 < facts_.moments.size(); ++i) facts_.moments[i] = facts_.moments[2 * i + 1];
+    facts_.moments.resize(facts_.moments.size() / 2);
+  }
+  while (buckets_.size() <= ms / width_ms_) {
+    facts_.moments.push_back(moment(buckets_.size() - 1));
+    buckets_.push_back(0);
+  }
+}
 
 TraceStat::Unit& TraceStat::at(std::uint64_t print) {
   if (4 * (used_ + 1) > 3 * units_.size()) grow();
@@ -69,6 +101,7 @@ void TraceStat::add(const TraceRecord& record) {
   if (facts_.requests == 0) first_ms_ = now_ms_ = record.time_ms;
   // Times may go back in a trace merged from several clocks.
   now_ms_ = std::max(now_ms_, record.time_ms);
+  pass(now_ms_ - first_ms_);
   ++facts_.requests;
   const std::uint64_t length = record.length(), step = record.block ? record.block : facts_.unit;
   if (record.block) facts_.unit = record.block;
@@ -109,7 +142,9 @@ void TraceStat::add(const TraceRecord& record) {
     }
     doubling(facts_.depths, 512, from, tokens, there ? tokens : 0);
     if (tokens == step) known = there;
-    ++unit.uses;
+    if (unit.uses++ > 0) buckets_[(unit.last_ms - first_ms_) / width_ms_] -= unit.tokens;
+    else unit.first_ms = now_ms_;
+    buckets_.back() += unit.tokens;
     unit.last_ms = now_ms_;
     unit.last_new = facts_.distinct_tokens;
     if (from + step == whole) ends = print;
@@ -133,9 +168,26 @@ void TraceStat::add(const TraceRecord& record) {
 TraceFacts TraceStat::facts() const {
   TraceFacts facts = facts_;
   facts.span_ms = now_ms_ - first_ms_;
-  facts.uses.clear();
-  for (const Unit& unit : units_)
-    if (unit.uses > 0) between(facts.uses, kUses, unit.uses, unit.tokens, 1);
+  facts.window_ms = std::max(kWindow, width_ms_);
+  if (facts.requests > 0) facts.moments.push_back(moment(buckets_.size() - 1));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // and tokens
+  for (const Unit& unit : units_) {
+    if (unit.uses == 0) continue;
+    between(facts.uses, kUses, unit.uses, unit.tokens, 1);
+    if (unit.uses > 1) between(facts.lifetimes, kGaps, unit.last_ms - unit.first_ms, unit.tokens, 1);
+    uses.emplace_back(unit.uses, unit.tokens);
+  }
+  std::sort(uses.begin(), uses.end(), std::greater<>());
+  std::uint64_t distinct = 0, prompts = 0;
+  for (auto at = uses.begin(); const double share : kPopular) {
+    for (; at != uses.end() && static_cast<double>(distinct) < share * static_cast<double>(facts.distinct_tokens);
+         ++at) {
+      distinct += at->second;
+      prompts += std::uint64_t{at->first} * at->second;
+    }
+    if (facts.prompt_tokens > 0)
+      facts.popular.push_back({share, static_cast<double>(prompts) / static_cast<double>(facts.prompt_tokens)});
+  }
   return facts;
 }
 

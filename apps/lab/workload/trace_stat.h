@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,19 @@ struct TraceFacts {
   std::vector<Bar> depths;       ///< prompt tokens by their depth in the prompt: `count` of them were reused
   std::vector<Bar> uses;         ///< distinct tokens by the number of prompts that had them
   std::vector<Bar> turns;        ///< requests by the turn of their conversation
+  std::vector<Bar> lifetimes;    ///< distinct tokens in several prompts by the milliseconds from the first to the last
+  /// Some of the distinct tokens, those in most prompts, and their share of all prompt tokens.
+  struct Popular {
+    double distinct_share = 0, prompt_share = 0;
+  };
+  std::vector<Popular> popular;
+  /// Totals at a time after the first request.
+  struct Moment {
+    std::uint64_t ms = 0, requests = 0, prompt_tokens = 0, reused_tokens = 0, distinct_tokens = 0;
+    std::uint64_t working_tokens = 0;  ///< distinct tokens of the prompts of the last `window_ms`
+  };
+  std::vector<Moment> moments;  ///< evenly spaced, at most a few hundred
+  std::uint64_t window_ms = 0;
   /// False: the file has no turns. Then a prompt that begins with all whole units of an earlier one counts as the turn
   /// after it, if the last of those units was new in the earlier one.
   bool turns_told = true;
@@ -47,10 +61,10 @@ struct TraceFacts {
   }
 };
 
-/// Writes JSON, completely or not at all. `trace`: the file's name as given.
-Result<std::monostate> write_facts(const TraceFacts& facts, const std::string& trace, const std::string& path);
+/// Returns the JSON of facts. `trace`: the file's name as given.
+nlohmann::ordered_json json_of(const TraceFacts& facts, const std::string& trace);
 
-/// Reads a trace's records one after another. Keeps 40 bytes per distinct unit, no tokens.
+/// Reads a trace's records one after another. Keeps 48 bytes per distinct unit, no tokens.
 class TraceStat {
  public:
   /// `unit`: for prompts of tokens; prompts of ids are compared id by id. REQUIRES: unit > 0.
@@ -62,12 +76,15 @@ class TraceStat {
  private:
   struct Unit {
     std::uint64_t print = 0;  ///< hash of all tokens up to its end, with the namespace; 0: free
-    std::uint64_t last_ms = 0, last_new = 0;
+    std::uint64_t first_ms = 0, last_ms = 0, last_new = 0;
     std::uint32_t uses = 0,
                   turn = 0;  ///< turn of the request for which it was the last new whole unit; 0: none
     std::uint32_t tokens = 0;
   };
 
+  /// Closes the buckets of time before a moment, which is after the first request.
+  void pass(std::uint64_t ms);
+  TraceFacts::Moment moment(std::size_t bucket) const;
   Unit& at(std::uint64_t print);
   void grow();
 
@@ -75,6 +92,8 @@ class TraceStat {
   std::vector<Unit> units_;  ///< open addressing, a power of two, at most 3/4 full
   std::size_t used_ = 0;
   std::uint64_t first_ms_ = 0, now_ms_ = 0;
+  std::vector<std::uint64_t> buckets_;  ///< distinct tokens by the time of their last use; the last bucket is open
+  std::uint64_t width_ms_;       ///< width of a bucket
 };
 
 }  // namespace canopy::workload

@@ -16,7 +16,10 @@ static ordered_json bars(const std::vector<Bar>& all, const char* count) {
   return list;
 }
 
-Result<std::monostate> write_facts(const TraceFacts& facts, const std::string& trace, const std::string& path) {
+CANOPY_TO_JSON(TraceFacts::Popular, distinct_share, prompt_share)
+CANOPY_TO_JSON(TraceFacts::Moment, ms, requests, prompt_tokens, reused_tokens, distinct_tokens, working_tokens)
+
+ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
   ordered_json json{{"trace", trace}};
   CANOPY_PUT(json, facts, unit, requests, prompt_tokens, output_tokens, span_ms, longest_prompt, distinct_tokens,
              reused_tokens);
@@ -28,12 +31,14 @@ Result<std::monostate> write_facts(const TraceFacts& facts, const std::string& t
   json["gaps_tokens"] = bars(facts.gaps_tokens, "units");
   json["depths"] = bars(facts.depths, "reused_tokens");
   json["uses"] = bars(facts.uses, "units");
+  json["lifetimes_ms"] = bars(facts.lifetimes, "units");
+  CANOPY_PUT(json, facts, popular, window_ms, moments);
   json["tenants"] = ordered_json::array();
   for (const auto& [name, tenant] : facts.tenants) {
     ordered_json& entry = json["tenants"].emplace_back(ordered_json{{"namespace", name}});
     CANOPY_PUT(entry, tenant, requests, prompt_tokens, reused_tokens);
   }
-  return write_json(path, json);
+  return json;
 }
 
 }  // namespace canopy::workload

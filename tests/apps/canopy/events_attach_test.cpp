@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string message(unsigned char sequence, const char* batch) {
+std::string attached_message(unsigned char sequence, const char* batch) {
   std::string bytes;
   const auto number = [&](std::size_t value) {
     for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
@@ -24,11 +24,11 @@ std::string message(unsigned char sequence, const char* batch) {
 }
 
 /// Two ranks: the first has two prompts that begin alike and a salted one, the second the first prompt alone.
-const std::string kStream =
-    message(0, R"([1, [["BlockStored", [11, 12], null, [1, 2, 3, 4], 2, null, "GPU"]], 0])") +
-    message(2, R"([3, [["BlockStored", [14], 11, [7, 8], 2, null, "GPU"]], 0])") +
-    message(1, R"([2, [["BlockStored", [21], null, [1, 2], 2, null, "GPU", {"cache_salt": "s"}]], 0])") +
-    message(0, R"([1, [["BlockStored", [31, 32], null, [1, 2, 3, 4], 2, null, "GPU"]], 1])");
+const std::string kAttachedStream =
+    attached_message(0, R"([1, [["BlockStored", [11, 12], null, [1, 2, 3, 4], 2, null, "GPU"]], 0])") +
+    attached_message(2, R"([3, [["BlockStored", [14], 11, [7, 8], 2, null, "GPU"]], 0])") +
+    attached_message(1, R"([2, [["BlockStored", [21], null, [1, 2], 2, null, "GPU", {"cache_salt": "s"}]], 0])") +
+    attached_message(0, R"([1, [["BlockStored", [31, 32], null, [1, 2, 3, 4], 2, null, "GPU"]], 1])");
 
 }  // namespace
 
@@ -36,7 +36,7 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   const Workshop workshop;
   const std::string name = "cli-follow-" + std::to_string(getpid());
   Started subscribe(workshop, "subscribe",
-                    "events attach --from " + workshop.file("s.bin", kStream) + " --feed " + name);
+                    "events attach --from " + workshop.file("s.bin", kAttachedStream) + " --feed " + name);
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "until Ctrl-C"); }));
   const Ended top = run_canopy(workshop, "top --feed " + name + " --once");
   CHECK(top.status == 0);
@@ -70,7 +70,7 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
 
 TEST_CASE("a recorded stream becomes a recording") {
   const Workshop workshop;
-  const std::string stream = workshop.file("s.bin", kStream), feed = (workshop.path / "s.feed").string();
+  const std::string stream = workshop.file("s.bin", kAttachedStream), feed = (workshop.path / "s.feed").string();
   const Ended ended = run_canopy(workshop, "events attach --from " + stream + " --record " + feed);
   CHECK(ended.status == 0);
   CHECK(has(ended.out, "blocks: 6\n"));
@@ -78,13 +78,14 @@ TEST_CASE("a recorded stream becomes a recording") {
   CHECK(slurp(feed).size() > 4096);
   // What cannot be read is said, and the rest is recorded.
   const Ended cut =
-      run_canopy(workshop, "events attach --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) +
+      run_canopy(workshop, "events attach --from " +
+                               workshop.file("c.bin", kAttachedStream.substr(0, kAttachedStream.size() - 1)) +
                                " --record " + feed);
   CHECK(cut.status == 2);
   CHECK(has(cut.err, "the stream ends within the message"));
   CHECK(has(cut.out, "blocks: 4\n"));
   CHECK(run_canopy(workshop, "events attach --from " + stream + " --record " + stream).status == 2);
-  CHECK(slurp(stream) == kStream);
+  CHECK(slurp(stream) == kAttachedStream);
   CHECK(has(run_canopy(workshop, "events attach --from " + workshop.file("e.bin", "") + " --record " + feed).err,
             "no block is stored in it"));
 }
@@ -119,8 +120,8 @@ TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it
 
 TEST_CASE("events attach: a publisher of nonsense fills no disk with its messages") {
   const Workshop workshop;
-  std::string bytes = kStream;
-  for (int i = 3; i < 5'000; ++i) bytes += message(static_cast<unsigned char>(i), "[\"no time\", 7]");
+  std::string bytes = kAttachedStream;
+  for (int i = 3; i < 5'000; ++i) bytes += attached_message(static_cast<unsigned char>(i), "[\"no time\", 7]");
   const Ended ended = run_canopy(workshop, "events attach --from " + workshop.file("s.bin", bytes) + " --record " +
                                                (workshop.path / "s.feed").string());
   CHECK(ended.status == 2);

@@ -64,7 +64,8 @@ TEST_CASE("compare --by tenant: hit rates, regret, the worst tenant and Jain's i
       run_canopy(workshop, "compare " + file + " --workload " + (kSource / "configs/workloads/mixed.yaml").string() +
                                " --policy lru,optimum --by tenant --json " + out.string());
   REQUIRE(run.status == 0);
-  for (const char* words : {"hit rate by tenant", "worst tenant", "Jain's index", "regretted tokens by tenant"})
+  for (const char* words :
+       {"hit rate by tenant", "mean of all tenants", "worst tenant", "Jain's index", "regretted tokens by tenant"})
     CHECK_MESSAGE(has(run.out, words), run.out);
   const json all = json::parse(slurp(out));
   REQUIRE(all["rows"].size() == 2);
@@ -80,6 +81,7 @@ TEST_CASE("compare --by tenant: hit rates, regret, the worst tenant and Jain's i
     }
     const double tenants = static_cast<double>(row["slices"]["namespace"].size());
     CHECK(row["fairness"]["jain"].get<double>() == doctest::Approx(sum * sum / (tenants * squares)));
+    CHECK(row["fairness"]["mean_hit_rate"].get<double>() == doctest::Approx(sum / tenants));
     CHECK(row["fairness"]["worst"] == worst);
     CHECK(row["fairness"]["worst_hit_rate"].get<double>() == doctest::Approx(least));
     CHECK(row["regret"]["tokens"] == regret);

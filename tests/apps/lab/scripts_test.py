@@ -1,8 +1,9 @@
-"""scripts/hint_trace and scripts/policies over a trace of sessions whose ends are known.
+"""scripts/hint_trace, scripts/policies and scripts/published_traces, over a trace of sessions whose ends are known.
 
     scripts_test.py CANOPY SOURCE_FOLDER
 """
 
+import gzip
 import json
 import pathlib
 import random
@@ -119,6 +120,37 @@ def test_policies(trace, folder):
     assert done.returncode == 1 and "lruu" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+def test_published(requests, folder):
+    """A table of what is there, with the figures of `canopy compare`; what is not there is named."""
+    published = folder / "published"
+    published.mkdir()
+    script = [SOURCE / "scripts/published_traces", published, "--canopy", CANOPY]
+    done = run(*script)
+    assert done.returncode == 1 and "none of the published traces is here" in done.stderr, done.stderr
+    trace = published / "synthetic_trace.jsonl.gz"
+    with gzip.open(trace, "wt") as file:
+        for copy in range(3):  # enough requests for intervals
+            later = [dict(request, timestamp=request["timestamp"] + copy * 10**6, hash_ids=[id + copy * 10**6 for id in request["hash_ids"]])
+                     for request in requests]
+            file.writelines(json.dumps(request) + "\n" for request in later)
+    done = run(*script, "--policy", "lru,fifo", "--capacity", "5%,20%")
+    assert done.returncode == 0, done.stderr
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line.startswith("|")]
+    assert rows[0] == ["trace", "capacity", "lru", "fifo", "optimum"] and len(rows) == 4, done.stdout
+    out = folder / "figures.json"
+    run(CANOPY, "compare", SOURCE / "configs/engines/sglang_lru.yaml", "--trace", trace, "--policy", "lru,fifo,optimum", "--capacity",
+        "5%,20%", "--json", out)
+    figures = json.loads(out.read_text())
+    assert rows[2][0] == "synthetic_trace" and rows[3][0] == ""
+    for at in range(2):
+        lru, fifo, optimum = (figures["rows"][2 * policy + at] for policy in range(3))
+        assert rows[2 + at][1:3] == [f"{('5%', '20%')[at]}, {lru['capacity_tokens']:,}", f"{100 * lru['hit_rate']:.2f} %"], rows
+        assert rows[2 + at][3].startswith(f"{100 * fifo['gain']['mean']:+.1f} % ["), rows
+        assert rows[2 + at][4] == f"{100 * optimum['hit_rate']:.2f} %", rows
+    assert f"hash {figures['trace_hash']}" in done.stdout
+    assert "not here: conversation_trace.jsonl (FAST25-release" in done.stdout and "not here: synthetic" not in done.stdout
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -127,6 +159,7 @@ def main():
         test_hints(trace, requests)
         test_bad_input(folder)
         test_policies(trace, folder)
+        test_published(requests, folder)
 
 
 if __name__ == "__main__":

@@ -208,8 +208,8 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
     std::vector<std::uint32_t> started;  ///< first tokens of the prompts
     replay::Report report;
   };
-  const auto start = [&](scheduling::Rules order) {
-    const auto engine = engine_of(kSmall);
+  const auto start = [&](scheduling::Rules order, const std::vector<std::string>& assignments = {}) {
+    const auto engine = engine_of(kSmall, assignments);
     Listed source(requests);
     auto options = timed();
     options.running = 1;
@@ -231,6 +231,17 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
   // They start at 0, 50, 100, 150, 200.
   CHECK(fcfs.report.mean_wait_ms == (0 + 40 + 90 + 140 + 140) / 5.0);
   CHECK(fcfs.report.p95_wait_ms == 140);
+  // The step that computes a prompt computes the first token of its answer: 25, 65, 115, 165 and 165 ms.
+  CHECK(fcfs.report.p50_ttft_ms == 115);
+  CHECK(fcfs.report.p95_ttft_ms == 165);
+  CHECK(fcfs.report.prefill_seconds == 0);
+  // 20, 12, 4 (20 are there), 4 and 4 tokens are computed. A step takes as long as its prefill, if that is more than 25
+  // ms: the steps that compute end at 40, 90, 140, 190 and 240 ms, since what costs no more than 24 ms takes one of 25.
+  const auto costly = start({}, {"tiers.recompute.per_token=2ms"});
+  CHECK(costly.started == fcfs.started);
+  CHECK(costly.report.prefill_seconds == doctest::Approx(0.088));
+  CHECK(costly.report.p50_ttft_ms == 130);
+  CHECK(costly.report.p95_ttft_ms == 180);
   CHECK(start({.schedule = Schedule::lpm}).started == Started{21, 25, 512, 704, 804});
   CHECK(start({.schedule = Schedule::lpm, .most_matched = 1}).started == Started{21, 512, 25, 704, 804});
   CHECK(start({.schedule = Schedule::dfs_weight}).started == Started{21, 25, 512, 704, 804});

@@ -2,6 +2,7 @@
 /// and its size. An object is a prompt of `size` tokens that it shares with no other object, so a hit is the same
 /// object again. Columns are named by a heading or by TraceOptions::columns; by default they are time, object, size.
 #include "../line_trace.h"
+#include "../objects.h"
 #include "../shown.h"
 #include "../text.h"
 #include "../trace_formats.h"
@@ -12,13 +13,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <unordered_map>
 #include <utility>
 
 namespace canopy::workload {
 namespace {
-
-constexpr std::uint64_t kCsvBlock = 512;
 
 enum : std::size_t { kTime, kId, kSize, kTenant, kColumns };
 constexpr std::array<const char*, kColumns> kName = {"time", "id", "size", "tenant"};
@@ -69,8 +67,8 @@ Result<Columns> columns_of(const std::string& text) {
 
 class CsvTrace final : public LineTrace {
  public:
-  CsvTrace(std::unique_ptr<LineReader> lines, Columns columns, std::uint64_t block)
-      : LineTrace(std::move(lines)), columns_(columns), given_(columns[kId] != 0), block_(block) {}
+  CsvTrace(std::unique_ptr<LineReader> lines, Columns columns, const TraceOptions& options)
+      : LineTrace(std::move(lines)), columns_(columns), given_(columns[kId] != 0), objects_(options) {}
 
  private:
   Taken take(std::string_view text, TraceRecord& record) override {
@@ -109,19 +107,15 @@ class CsvTrace final : public LineTrace {
       record.time_ms = at - std::min(at, *first_ms_);
     }
     const std::string_view size = cells_[columns_[kSize] - 1];
-    std::uint64_t tokens = 0;
-    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), tokens);
+    std::uint64_t amount = 0;
+    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), amount);
+    const std::uint64_t tokens = objects_.tokens(amount);
     if (error != std::errc() || end != size.data() + size.size() || tokens > kMaxPromptTokens)
       return wrong(kSize, "a whole number of tokens from 0 to 20000000");
     const std::string_view name = cells_[columns_[kId] - 1];
     if (name.empty()) return wrong(kId, "an object's name");
     if (columns_[kTenant] != 0) record.space = cells_[columns_[kTenant] - 1];
-    // Each object has its own range of block numbers, however long it becomes.
-    const std::uint64_t stride = kMaxPromptTokens / block_ + 1;
-    const std::uint64_t object = objects_.try_emplace(std::string(name), objects_.size()).first->second;
-    record.block = block_;
-    record.input_tokens = static_cast<std::uint32_t>(tokens);
-    for (std::uint64_t i = 0; i * block_ < tokens; ++i) record.ids.push_back(object * stride + i);
+    objects_.fill(record, std::string(name), tokens);
     return {};
   }
 
@@ -157,10 +151,9 @@ class CsvTrace final : public LineTrace {
 
   Columns columns_;
   bool given_, first_ = true;
-  std::uint64_t block_;
   char separator_ = ',';
   std::vector<std::string_view> cells_;
-  std::unordered_map<std::string, std::uint64_t> objects_;
+  Objects<std::string> objects_;
   std::optional<std::uint64_t> first_ms_;
 };
 
@@ -175,8 +168,7 @@ Result<std::unique_ptr<TraceReader>> read_csv_trace(const std::string& path, con
   }
   auto lines = LineReader::open(path);
   if (!lines) return lines.error();
-  return std::unique_ptr<TraceReader>(
-      std::make_unique<CsvTrace>(std::move(*lines), columns, options.block ? options.block : kCsvBlock));
+  return std::unique_ptr<TraceReader>(std::make_unique<CsvTrace>(std::move(*lines), columns, options));
 }
 
 }  // namespace canopy::workload

@@ -55,8 +55,9 @@ struct HostTierConfig {
   std::uint64_t kv_bytes = 0;
 };
 
-/// Time to compute a part of a prompt, which is compared with the time of a fetch: n tokens after d others take
-/// n per_token + n (d + n / 2) per_token_depth. Both 0: unknown, and every fetch is considered worthwhile.
+/// Time to compute a part of a prompt: n tokens after d others take n per_token + n (d + n / 2) per_token_depth. It is
+/// compared with the time of a fetch, and is the time of a prefill in simulated time. Both 0: unknown, and every fetch
+/// is considered worthwhile.
 struct RecomputeConfig {
   std::uint64_t per_token = 0;        ///< nanoseconds per token
   std::uint64_t per_token_depth = 0;  ///< picoseconds per token and token before it

@@ -135,6 +135,7 @@ def check_figures(page, figures):
         rule = row["waiting"]["rule"]
         check(rule[1:] in text, f"the rule of {row['policy']} is in the page")
     check(figures["command"] in text, "the command is in the page")
+    check(figures["trace_hash"] in text and figures["canopy"]["version"] in text, "the page says what made it, and of what")
     # A mark in the chart for each row, and a name at the end of each line.
     tips = [data for where, data in page.texts if where[-1:] == ("title",)]
     for row in figures["rows"]:
@@ -164,6 +165,65 @@ def check_reading(page, figures):
     check(any(f"would reuse {seen:.1f}\u00a0% of them" in sentence for sentence in sentences), "the ceiling is told")
 
 
+def check_advice(page, figures):
+    """The headline names the policy with most hits at its capacity, and how many more they are."""
+    if not NODE:
+        return
+    told = [data for where, data in page.texts if where[-1:] == ("p",)]
+    for capacity in figures["capacities"]:
+        rows = {row["policy"]: row for row in figures["rows"] if row["capacity_tokens"] == capacity["tokens"]
+                and row["policy"] not in ("optimum", "infinite")}
+        best = max(rows.values(), key=lambda row: row["hit_tokens"])
+        base = rows["lru"]
+        name = f"at {capacity['name']} tokens"
+        if best["hit_tokens"] == base["hit_tokens"]:
+            check(any(text.startswith(f"Stay with lru {name}") for text in told), f"stay with lru {name}")
+            continue
+        more = f"{100 * (best['hit_tokens'] / base['hit_tokens'] - 1):.1f}\u00a0% more than lru"
+        start = f"No clear winner {name}: {best['policy']}" if best["gain"]["low"] <= 0 else f"Use {best['policy']} {name}"
+        check(any(text.startswith(start) and more in text for text in told), f"{start}, {more}")
+
+
+def check_lines(page, figures):
+    """No line is hidden: where lines coincide, each has its own dashes."""
+    if not NODE:
+        return
+    places, shared = set(), 0
+    for tag, attributes in page.elements:
+        if attributes.get("class") == "chart":
+            places = set()
+        if tag == "path" and attributes.get("class") == "line shared":
+            place = attributes["d"], attributes["style"]
+            check(place not in places, f"two lines have the same dashes: {place}")
+            places.add(place)
+            shared += 1
+    check(shared > 0, "at 100k all policies reuse the same, so their lines end together")
+    check(any(attributes.get("class") == "exact" for tag, attributes in page.elements if tag == "g"), "the exact curve is drawn")
+
+
+def check_trace(canopy, work, workload):
+    """The page of a trace: whole, with the figures of its JSON."""
+    hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'.jsonl".replace("/", "\u2215")
+    trace, page, figures = (os.path.join(work, name) for name in (hostile, "trace.html", "facts.json"))
+    with open(trace, "w", encoding="utf-8") as file:
+        for i in range(400):
+            chat, turn = i % 23, i // 23
+            ids = [0, *range(100 * chat + 1, 100 * chat + turn + 2)]
+            print(json.dumps({"timestamp": 3000 * i, "input_length": 512 * len(ids), "output_length": 9, "hash_ids": ids}), file=file)
+    subprocess.run([canopy, "trace", "stat", trace, "--json", figures, "--report", page], check=True, capture_output=True)
+    with open(page, encoding="utf-8") as file:
+        text = check_whole(file.read())
+    with open(figures, encoding="utf-8") as file:
+        facts = json.load(file)
+    check(sum(tag == "script" for tag, _ in text.elements) == 2, "the scripts are the page's own two")
+    if NODE:
+        shown = text.all_text()
+        check(hostile in shown, "the name is shown")
+        check(f"{facts['reused_share'] * 100:.2f} %" in shown, "the reusable share is in the page")
+        charts = {attributes["id"] for tag, attributes in text.elements if attributes.get("class") == "chart"}
+        check(charts >= {"working", "rate", "gaps-time", "gaps-tokens", "depths", "uses", "popular", "lifetimes"}, charts)
+
+
 def main():
     canopy, source, work = sys.argv[1:]
     shutil.rmtree(work, ignore_errors=True)
@@ -177,6 +237,31 @@ def main():
     page = check_whole(text)
     check_figures(page, figures)
     check_reading(page, figures)
+
+    check_advice(page, figures)
+    check(not NODE or "Mean of all tenants" in page.all_text(), "the page has the mean of the tenants")
+    check_lines(page, figures)
+
+    # Several seeds: intervals in tables and charts, digests of each seed.
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru,slru,optimum", "--capacity", "20k,50k", "--seeds",
+                            "1..3")
+    page = check_whole(text)
+    if NODE:
+        shown = page.all_text()
+        for row in figures["rows"]:
+            for run in row["by_seed"]:
+                check(row["policy"] == "optimum" or run["digest"] in shown, f"the digest of seed {run['seed']} is in the page")
+            check(f"[{row['spread']['low'] * 100:.2f}, {row['spread']['high'] * 100:.2f}]" in shown, "an interval is in a table")
+        check(figures["intervals"] in shown, "the origin of the intervals is in the page")
+        check(sum(attributes.get("class") == "error" for _, attributes in page.elements) == len(figures["rows"]),
+              "each mark has its interval")
+
+    # Time: what the engine's file says that computing takes, and a simulated server.
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru,slru", "--capacity", "50k", "--mode", "timed", "--set",
+                            "tiers.recompute={per_token: 50us, per_token_depth: 600ps}")
+    page = check_whole(text)
+    check(NODE is None or "What it costs in time" in page.all_text(), "the page has times")
+    check(all(row["p95_ttft_ms"] >= row["p50_ttft_ms"] > 0 and row["prefill_seconds"] > 0 for row in figures["rows"]), "times")
 
     # One capacity, one policy: nothing to compare with.
     text, figures = compare(canopy, work, config, workload, "--policy", "fifo", "--capacity", "50k")
@@ -209,6 +294,7 @@ def main():
     check(sum(tag == "script" for tag, _ in page.elements) == 2, "the scripts are the page's own two")
     check("\u202e" not in text, "no character turns the writing around")
     check(not NODE or "<img src=x onerror=alert(2)>" in page.all_text(), "the name is shown")
+    check_trace(canopy, work, workload)
     print("the pages are whole, and their figures are those of the JSON" + ("" if NODE else "; no node here: they were not drawn"))
 
 

@@ -2,6 +2,7 @@
 #include <workload/trace_stat.h>
 
 #include <algorithm>
+#include <set>
 
 namespace {
 
@@ -97,4 +98,57 @@ TEST_CASE("prompts of ids are compared id by id, however many there are") {
   CHECK(facts.unit == 512);
   CHECK(facts.distinct_tokens == 512 + 5000 * 518);
   CHECK(facts.reused_tokens == 4999 * 512);
+}
+
+TEST_CASE("lifetimes, popularity, and the working set over time") {
+  TraceStat stat(1);
+  stat.add(of(0, {1, 2}));
+  stat.add(of(5'000, {1, 3}));
+  stat.add(of(1'000'000, {1}));  // more than the window later
+  stat.add(of(1'000'500, {4, 5, 6, 7, 8, 9}));
+  const TraceFacts facts = stat.facts();
+  REQUIRE(facts.distinct_tokens == 9);
+  CHECK(facts.window_ms == 600'064);  // ten minutes
+  CHECK(all(facts.lifetimes, &Bar::tokens) == 1);
+  CHECK(bar_at(facts.lifetimes, 1'000'000).tokens == 1);
+  REQUIRE(!facts.popular.empty());
+  CHECK(facts.popular.front().prompt_share == doctest::Approx(3.0 / 11));  // one of nine is in three of the prompts
+  CHECK(facts.popular.back().prompt_share == doctest::Approx(1));
+  REQUIRE(facts.moments.size() > 100);
+  CHECK(facts.moments.size() <= 240);
+  const auto at = [&](std::uint64_t ms) {
+    for (const TraceFacts::Moment& moment : facts.moments)
+      if (moment.ms > ms) return moment;
+    return facts.moments.back();
+  };
+  CHECK(at(0).working_tokens == 2);
+  CHECK(at(5'000).working_tokens == 3);
+  CHECK(at(300'000).working_tokens == 3);
+  CHECK(at(900'000).working_tokens == 0);  // all were used before the last ten minutes
+  CHECK(at(900'000).distinct_tokens == 3);
+  CHECK(facts.moments.back().working_tokens == 7);
+  CHECK(facts.moments.back().requests == 4);
+  CHECK(facts.moments.back().reused_tokens == 2);
+  for (std::size_t i = 1; i < facts.moments.size(); ++i)
+    CHECK(facts.moments[i].ms - facts.moments[i - 1].ms == facts.moments[0].ms);
+}
+
+TEST_CASE("the working set of a trace equals a count by hand, however its buckets were merged") {
+  TraceStat stat(1);
+  std::vector<std::pair<std::uint64_t, Token>> uses;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    const Token token = static_cast<Token>(i * 7919 % 400 + i / 20);
+    uses.emplace_back(i * i, token);
+    stat.add(of(i * i, {token}));
+  }
+  const TraceFacts facts = stat.facts();
+  std::size_t checked = 0;
+  for (const TraceFacts::Moment& moment : facts.moments) {
+    std::set<Token> all;
+    for (const auto& [ms, token] : uses)
+      if (ms < moment.ms && ms + facts.window_ms >= moment.ms) all.insert(token);
+    CHECK(moment.working_tokens == all.size());
+    checked += !all.empty();
+  }
+  CHECK(checked > 100);
 }

@@ -1,0 +1,125 @@
+/// Intervals of a comparison: between seeds, and of one trace from its own stretches.
+#include <canopy/base/random.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include <lab/spread.h>
+
+using namespace canopy;
+using namespace canopy::lab;
+
+TEST_CASE("the interval of a mean is Student's") {
+  const Interval five = mean_of(std::vector<double>{1, 2, 3, 4, 5});
+  CHECK(five.mean == doctest::Approx(3));
+  CHECK(five.high - five.mean == doctest::Approx(2.776445 * std::sqrt(2.5 / 5)));  // t(0.975) of 4 degrees of freedom
+  CHECK(five.mean - five.low == doctest::Approx(five.high - five.mean));
+  const Interval two = mean_of(std::vector<double>{0, 1});
+  CHECK(two.high == doctest::Approx(0.5 + 12.7062 * 0.5));
+  const Interval equal = mean_of(std::vector<double>{7, 7, 7});
+  CHECK(equal.low == 7);
+  CHECK(equal.high == 7);
+}
+
+TEST_CASE("a bootstrap of independent stretches is as wide as theory says, and the same each time") {
+  constexpr std::size_t kCount = 50;
+  Random random(3);
+  std::vector<double> values;
+  double mean = 0, squares = 0;
+  for (std::size_t i = 0; i < kCount; ++i) values.push_back(random.below(1000));
+  for (const double value : values) mean += value / kCount;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto figure = [&](std::span<const std::uint32_t> times) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kCount; ++i) sum += times[i] * values[i];
+    return sum / kCount;
+  };
+  const Interval found = bootstrap(kCount, figure), again = bootstrap(kCount, figure);
+  CHECK(found.mean == doctest::Approx(mean));
+  CHECK((found.high - found.low) / 2 == doctest::Approx(1.96 * std::sqrt(squares / kCount / kCount)).epsilon(0.1));
+  CHECK(found.low == again.low);
+  CHECK(found.high == again.high);
+}
+
+namespace {
+
+Row row_of(const char* policy, std::uint64_t tokens, std::uint64_t prompt, std::uint64_t seed) {
+  Row row;
+  row.policy = policy;
+  row.capacity_tokens = 100;
+  row.hit_tokens = tokens;
+  row.hit_rate = static_cast<double>(tokens) / static_cast<double>(prompt);
+  row.seed = seed;
+  row.digest = seed;
+  row.slices = {{"turn", "turn 1", 1, prompt, tokens, tokens}};
+  if (seed == 2) row.slices.push_back({"turn", "turn 2", 1, 5, 1, 1});
+  row.slices.push_back({"answer", "short", 1, prompt, tokens, tokens});
+  return row;
+}
+
+Comparison comparison_of(std::uint64_t seed, std::uint64_t lru, std::uint64_t other) {
+  Comparison one;
+  one.policies = {"lru", "other"};
+  one.capacities = {100};
+  one.prompt_tokens = 1000 * seed;
+  one.requests = 10;
+  one.seeds = {seed};
+  one.rows = {row_of("lru", lru, one.prompt_tokens, seed), row_of("other", other, one.prompt_tokens, seed)};
+  one.slices = one.rows.front().slices;
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("comparisons of several seeds become one: sums of tokens, means of rates, gains by seed") {
+  std::vector<Comparison> all{comparison_of(1, 100, 110), comparison_of(2, 400, 480)};
+  const Comparison sum = merged(std::move(all));
+  CHECK(sum.seeds == std::vector<std::uint64_t>{1, 2});
+  CHECK(sum.prompt_tokens == 3000);
+  const Row &lru = sum.rows[0], &other = sum.rows[1];
+  CHECK(other.hit_tokens == 590);
+  CHECK(other.hit_rate == doctest::Approx((0.11 + 0.24) / 2));
+  REQUIRE(other.gain);
+  CHECK(other.gain->mean == doctest::Approx(0.15));  // of 10 % and 20 %, however large each seed is
+  CHECK_FALSE(lru.gain);
+  REQUIRE(lru.spread);
+  REQUIRE(other.by_seed.size() == 2);
+  CHECK(other.by_seed[1].digest == 2);
+  // A class that only one seed has stays with its kind.
+  REQUIRE(other.slices.size() == 3);
+  CHECK(other.slices[1].name == "turn 2");
+  CHECK(other.slices[2].kind == "answer");
+  CHECK(other.slices[0].hit_tokens == 590);
+}
+
+TEST_CASE("a first policy without a hit has no gains beside it") {
+  const Comparison sum = merged({comparison_of(1, 0, 110), comparison_of(2, 400, 480)});
+  CHECK_FALSE(sum.rows[1].gain);
+  CHECK(sum.rows[1].spread);
+}
+
+TEST_CASE("one trace has gains with intervals from its stretches, unless it has too few requests") {
+  Comparison one = comparison_of(1, 0, 0);
+  one.requests = 600;
+  Random random(5);
+  for (Row& row : one.rows) {
+    row.hit_tokens = 0;
+    for (std::size_t i = 0; i < kStretches; ++i) row.stretch_tokens.push_back(1000 + random.below(200));
+    for (const std::uint64_t tokens : row.stretch_tokens) row.hit_tokens += tokens;
+  }
+  Comparison few = one;
+  few.requests = 60;
+  add_intervals(few);
+  CHECK_FALSE(few.rows[1].gain);
+  CHECK(few.intervals.empty());
+  add_intervals(one);
+  const auto& gain = one.rows[1].gain;
+  REQUIRE(gain);
+  CHECK(gain->mean ==
+        doctest::Approx(static_cast<double>(one.rows[1].hit_tokens) / static_cast<double>(one.rows[0].hit_tokens) - 1));
+  CHECK(gain->low < gain->mean);
+  CHECK(gain->mean < gain->high);
+  CHECK(gain->high - gain->low < 0.1);
+  CHECK(one.intervals == "95 % by a block bootstrap of 50 stretches of 12 requests");
+}
