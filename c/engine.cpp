@@ -19,46 +19,32 @@ canopy_code fail_in_stage(const char* function, canopy_request::Stage stage) noe
 
 namespace {
 
-/// Copies a spec that has another size than ours.
-[[gnu::cold, gnu::noinline]] canopy_code copy_spec(const char* function, const canopy_request_spec*& given,
-                                                   canopy_request_spec& own) {
-  own = {};
-  const canopy_code code = take(function, "spec", given, own);
-  given = &own;
-  return code;
-}
-bool lacks_prompt(const canopy_request_spec& spec) { return !spec.prompt && spec.prompt_tokens > 0; }
-bool lacks_retention(const canopy_request_spec& spec) { return !spec.retention && spec.retentions > 0; }
-[[gnu::cold, gnu::noinline]] canopy_code fail_spec(const char* function, const canopy_request_spec& spec,
-                                                   std::size_t spaces) {
-  if (lacks_prompt(spec)) return fail_without(function, "spec->prompt");
-  if (lacks_retention(spec)) return fail_without(function, "spec->retention");
-  return fail(CANOPY_BAD_ARGUMENT, function, "spec->space is {}, but there are {} namespaces (canopy_engine_intern)",
-              spec.space, spaces);
-}
-/// Copies the retention of a spec to the engine's memory for it.
-[[gnu::cold, gnu::noinline]] std::span<const Retention> copy_retention(canopy_engine& engine,
-                                                                       const canopy_request_spec& spec) {
-  engine.retention.clear();
-  for (const canopy_retention& each : std::span(spec.retention, spec.retentions))
-    engine.retention.push_back({each.tokens, each.us, each.priority});
-  return engine.retention;
+/// Copies a spec that has another size than ours, and checks it.
+canopy_code check_spec(const char* function, const canopy_engine& engine, const canopy_request_spec*& given,
+                       canopy_request_spec& own) {
+  if (!given || given->size != sizeof own) {
+    own = {};
+    if (const canopy_code code = take(function, "spec", given, own)) return code;
+    given = &own;
+  }
+  if (!given->prompt && given->prompt_tokens > 0) return fail_without(function, "spec->prompt");
+  if (!given->retention && given->retentions > 0) return fail_without(function, "spec->retention");
+  if (given->space >= engine.engine->spaces())
+    return fail(CANOPY_BAD_ARGUMENT, function, "spec->space is {}, but there are {} namespaces (canopy_engine_intern)",
+                given->space, engine.engine->spaces());
+  return CANOPY_OK;
 }
 
-/// Calls body(engine, spec) on an engine. What hardly any spec has is out of the way: this is part of each begin.
+/// Calls body(engine, spec) on an engine.
 template <class Body>
 canopy_code with_spec(const canopy_engine* handle, const char* function, const canopy_request_spec* given,
                       Body&& body) noexcept {
   return on_engine(handle, function, [&](canopy_engine& engine) -> canopy_code {
     canopy_request_spec own;
-    if (!given || given->size != sizeof own) [[unlikely]]
-      if (const canopy_code code = copy_spec(function, given, own)) return code;
-    const std::size_t spaces = engine.engine->spaces();
-    if (lacks_prompt(*given) || lacks_retention(*given) || given->space >= spaces) [[unlikely]]
-      return fail_spec(function, *given, spaces);
-    std::span<const Retention> retention;
-    if (given->retentions > 0) [[unlikely]]
-      retention = copy_retention(engine, *given);
+    if (const canopy_code code = check_spec(function, engine, given, own)) return code;
+    std::vector<Retention> retention;
+    for (std::uint32_t i = 0; i < given->retentions; ++i)
+      retention.push_back({given->retention[i].tokens, given->retention[i].us, given->retention[i].priority});
     return body(engine, RequestSpec{{given->prompt, given->prompt_tokens},
                                     NamespaceId{given->space},
                                     given->priority,

@@ -62,9 +62,8 @@ struct canopy_engine {
   canopy::EngineConfig config;
   std::unique_ptr<canopy::Engine> engine;
   const canopy::Ledger* ledger = nullptr;
-  std::uint64_t seen = 0;                    ///< violations that were reported so far
-  std::atomic<bool> inside = false;          ///< true during a call
-  std::vector<canopy::Retention> retention;  ///< that of the spec of this call
+  std::uint64_t seen = 0;            ///< violations that were reported so far
+  std::atomic<bool> inside = false;  ///< true during a call
   std::vector<std::unique_ptr<canopy_request>> requests;
   std::vector<canopy_request*> unused;  ///< those of them that were destroyed
   std::uint64_t fetches = 0;
