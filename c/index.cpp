@@ -13,7 +13,7 @@
 using namespace canopy;
 using namespace canopy::c;
 
-namespace {
+namespace canopy::c {
 
 /// Pages of a group that an index has given up and that the caller has not taken yet, oldest first. Room for them is
 /// made before the index gets pages, so giving up needs no memory and loses none.
@@ -21,7 +21,8 @@ class GivenUp {
  public:
   void make_room(std::size_t pages) {
     if (pages_.size() + pages <= pages_.capacity()) return;
-    pages_.erase(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken_, 0)));
+    if (taken_ > left())
+      pages_.erase(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken_, 0)));
     if (pages_.size() + pages > pages_.capacity())
       pages_.reserve(std::max(pages_.size() + pages, 2 * pages_.capacity()));
   }
@@ -40,7 +41,7 @@ class GivenUp {
   std::size_t taken_ = 0;  ///< pages at the front that the caller has
 };
 
-}  // namespace
+}  // namespace canopy::c
 
 struct canopy_index {
   std::shared_ptr<Registry> registry;  ///< outlives the session
