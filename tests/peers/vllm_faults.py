@@ -94,4 +94,5 @@ def attach():
 
     global reader
     reader = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("vllm_feed.py")),
-                               os.environ["CANOPY_FEED"], os.environ["CANOPY_SEEN"]])
+                               os.environ["CANOPY_FEED"], os.environ["CANOPY_SEEN"]], stdout=subprocess.PIPE)
+    reader.stdout.readline()  # it has started, which takes longer than the server's prompts on a busy machine
