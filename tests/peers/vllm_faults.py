@@ -19,7 +19,7 @@ class Raising(canopy.Policy):
 
     def rank(self, node):
         self.calls += 1
-        if self.calls > 300:
+        if self.calls > 100:
             raise RuntimeError("this policy fails on purpose")
         return node.last_access
 
