@@ -2,8 +2,10 @@
 #include <canopy/engine/index_session.h>
 #include <canopy/engine/request_spec.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 #include "handles.h"
@@ -11,13 +13,43 @@
 using namespace canopy;
 using namespace canopy::c;
 
+namespace canopy::c {
+
+/// Pages of a group that an index has given up and that the caller has not taken yet, oldest first. Room for them is
+/// made before the index gets pages, so giving up needs no memory and loses none.
+class GivenUp {
+ public:
+  void make_room(std::size_t pages) {
+    if (pages_.size() + pages <= pages_.capacity()) return;
+    if (taken_ > left())
+      pages_.erase(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken_, 0)));
+    if (pages_.size() + pages > pages_.capacity())
+      pages_.reserve(std::max(pages_.size() + pages, 2 * pages_.capacity()));
+  }
+  void keep(std::span<const Page> pages) { pages_.insert(pages_.end(), pages.begin(), pages.end()); }
+  std::size_t left() const { return pages_.size() - taken_; }
+  std::size_t take(Page* to, std::size_t room) {
+    const std::size_t count = std::min(room, left());
+    std::copy_n(pages_.begin() + static_cast<std::ptrdiff_t>(taken_), count, to);
+    taken_ += count;
+    if (left() == 0) pages_.clear(), taken_ = 0;
+    return count;
+  }
+
+ private:
+  std::vector<Page> pages_;
+  std::size_t taken_ = 0;  ///< pages at the front that the caller has
+};
+
+}  // namespace canopy::c
+
 struct canopy_index {
   std::shared_ptr<Registry> registry;  ///< outlives the session
   std::unique_ptr<IndexSession> session;
   std::size_t groups = 1;
   std::uint32_t spaces = 1;
-  std::array<std::vector<Page>, kMaxGroups> given_up;  ///< pages that the caller has not taken yet
-  std::atomic<bool> inside = false;                    ///< true during a call: a policy may not call the index
+  std::array<GivenUp, kMaxGroups> given_up;
+  std::atomic<bool> inside = false;  ///< true during a call: a policy may not call the index
 };
 
 namespace {
@@ -72,8 +104,7 @@ Lock from_c(const canopy_lock& lock) {
 
 /// Keeps pages that the index gives up. Returns those of one group.
 std::size_t keep(canopy_index& index, const GroupPages& pages, std::size_t group = 0) {
-  for (std::size_t g = 0; g < index.groups; ++g)
-    index.given_up[g].insert(index.given_up[g].end(), pages[g].begin(), pages[g].end());
+  for (std::size_t g = 0; g < index.groups; ++g) index.given_up[g].keep(pages[g]);
   return pages[group].size();
 }
 
@@ -222,6 +253,8 @@ canopy_code canopy_index_insert(canopy_index* index, canopy_lock* lock, const ca
         return fail(CANOPY_BAD_ARGUMENT, kName, "{} pages for group {}, but the key has {} behind the lock",
                     groups[g].count, g, whole - first);
       pages[g] = {groups[g].pages, whole - first};
+      const Sizes has = on.session->index().sizes(g);
+      on.given_up[g].make_room((has.evictable + has.protected_) / on.session->page_size() + whole - first);
     }
     const Inserted inserted =
         on.session->index().insert(from_c(*lock), own, pages, {.priority = key->priority, .chunked = false});
@@ -290,11 +323,8 @@ canopy_code canopy_index_take_pages(canopy_index* index, uint32_t group, uint32_
   if (!to && room > 0) return fail_without(kName, "to");
   return on_index(index, kName, Operation::none, [&](canopy_index& on) -> canopy_code {
     if (group >= on.groups) return fail_group(kName, group, on.groups);
-    std::vector<Page>& pages = on.given_up[group];
-    *count = std::min(room, pages.size());
-    std::copy_n(pages.begin(), *count, to);
-    pages.erase(pages.begin(), pages.begin() + static_cast<std::ptrdiff_t>(*count));
-    if (rest) *rest = pages.size();
+    *count = on.given_up[group].take(to, room);
+    if (rest) *rest = on.given_up[group].left();
     return CANOPY_OK;
   });
 }

@@ -214,7 +214,8 @@ def test_a_killed_server_leaves_no_wrong_record(tmp_path):
 @pytest.fixture
 def redis(tmp_path):
     """A server, and a function that starts it again."""
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    # Debian's redis-tools has the server only as redis-check-rdb, which is the same program under another name.
+    program = next(filter(None, map(shutil.which, ("redis-server", "valkey-server", "redis-check-rdb"))), None)
     if not program:
         pytest.skip("there is no redis-server and no valkey-server")
     address = str(tmp_path / "redis.sock")
@@ -222,9 +223,10 @@ def redis(tmp_path):
 
     def start():
         processes.append(subprocess.Popen(
-            [program, "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(tmp_path), "--enable-debug-command",
-             "yes"], stdout=subprocess.DEVNULL))
+            ["redis-server", "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(tmp_path),
+             "--enable-debug-command", "yes"], executable=program, stdout=subprocess.DEVNULL))
         while not os.path.exists(address):
+            assert processes[-1].poll() is None, "the server ended"
             time.sleep(0.01)
         return processes[-1]
 

@@ -132,6 +132,8 @@ def test_an_unknown_release_is_told(sglang, monkeypatch, caplog):
     monkeypatch.setattr(backend, "release", lambda: "0.5.24")
     assert backend.make(context()) == "the default cache"
     assert "SGLang 0.5.24 is not a release that this package was tested with (0.5.22, 0.5.23)" in caplog.text
+    monkeypatch.setenv("CANOPY_ANY_RELEASE", "1")
+    assert backend.reason_against(context()) == backend.reason_against(context(is_hybrid_ssm=True)) == ""
 
 
 def test_settings(sglang, monkeypatch):

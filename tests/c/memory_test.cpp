@@ -106,6 +106,44 @@ TEST_CASE("a request that gets no memory does not begin, and the engine goes on"
   CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
 }
 
+TEST_CASE("an index that gets no memory loses no page") {
+  canopy_registry* registry = nullptr;
+  REQUIRE(canopy_registry_create(nullptr, &registry) == CANOPY_OK);
+  canopy_index_options options{};
+  options.size = sizeof options;
+  options.page_size = 4;
+  options.registry = registry;
+  for (long allocation = 0; allocation < 60; ++allocation) {
+    CAPTURE(allocation);
+    canopy_index* index = nullptr;
+    REQUIRE(canopy_index_create(&options, &index) == CANOPY_OK);
+    std::uint32_t next = 0, inserted = 0, returned = 0;
+    allocations_left = allocation;
+    for (std::uint32_t prompt = 0; prompt < 40; ++prompt) {
+      std::uint32_t words[64], numbers[16];
+      for (std::uint32_t i = 0; i < 64; ++i) words[i] = 1000 * (prompt % 20) + i;
+      for (std::uint32_t& number : numbers) number = ++next;
+      const canopy_key key{words, 64, 0, 0};
+      const canopy_pages pages{numbers, 16};
+      canopy_lock lock{};
+      if (canopy_index_insert(index, &lock, &key, &pages, 1, nullptr) == CANOPY_OK) inserted += lock.length / 4;
+      canopy_index_release(index, &lock);
+      if (prompt % 8 == 7) canopy_index_evict(index, 0, 40, nullptr);
+    }
+    allocations_left = -1;
+    CHECK(canopy_index_clear(index) == CANOPY_OK);
+    std::size_t count = 0, rest = 0;
+    do {
+      std::uint32_t out[7];
+      REQUIRE(canopy_index_take_pages(index, 0, out, 7, &count, &rest) == CANOPY_OK);
+      returned += static_cast<std::uint32_t>(count);
+    } while (rest > 0);
+    CHECK(returned == inserted);
+    canopy_index_destroy(index);
+  }
+  canopy_registry_destroy(registry);
+}
+
 TEST_CASE("the sentence of a failure may lack memory, the code does not") {
   allocations_left = 0;
   CHECK(canopy_engine_create(nullptr, nullptr) == CANOPY_BAD_ARGUMENT);

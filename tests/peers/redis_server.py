@@ -6,15 +6,16 @@ import shutil
 import subprocess
 import time
 
-PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
+# Debian's redis-tools has the server only as redis-check-rdb, which is the same program under another name.
+PROGRAM = next(filter(None, map(shutil.which, ("redis-server", "valkey-server", "redis-check-rdb"))), None)
 
 
 @contextlib.contextmanager
 def redis_server(folder):
     """Runs a server that keeps nothing. Gives its unix socket and its process. REQUIRES: PROGRAM."""
     address = str(pathlib.Path(folder) / "redis.sock")
-    process = subprocess.Popen([PROGRAM, "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(folder)],
-                               stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(folder)],
+                               executable=PROGRAM, stdout=subprocess.DEVNULL)
     try:
         while not os.path.exists(address):
             if process.poll() is not None:

@@ -19,7 +19,7 @@ class Raising(canopy.Policy):
 
     def rank(self, node):
         self.calls += 1
-        if self.calls > 300:
+        if self.calls > 100:
             raise RuntimeError("this policy fails on purpose")
         return node.last_access
 
@@ -94,4 +94,5 @@ def attach():
 
     global reader
     reader = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("vllm_feed.py")),
-                               os.environ["CANOPY_FEED"], os.environ["CANOPY_SEEN"]])
+                               os.environ["CANOPY_FEED"], os.environ["CANOPY_SEEN"]], stdout=subprocess.PIPE)
+    reader.stdout.readline()  # it has started, which takes longer than the server's prompts on a busy machine

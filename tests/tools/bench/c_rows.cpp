@@ -20,22 +20,11 @@ constexpr std::uint32_t kPrompt = 2048;
 /// Both engines, each with a request that is computed.
 class Both {
  public:
-  static Result<std::unique_ptr<Both>> open(const Registry& registry) {
+  /// `c_first`: the engine of the C interface is made first.
+  static Result<std::unique_ptr<Both>> open(const Registry& registry, bool c_first) {
     auto both = std::make_unique<Both>();
-    EngineConfig config;
-    config.page_size = 16;
-    config.groups = {{.name = "full", .capacity = 4'000'000, .allocator = {"free_list"}, .eviction = {"lru"}}};
-    auto engine = Engine::create(config, registry);
-    if (!engine) return engine.error();
-    both->cpp = std::move(*engine);
-    canopy_engine_options options{};
-    options.size = sizeof options;
-    options.yaml = kYaml;
-    if (canopy_engine_create(&options, &both->c) != CANOPY_OK) {
-      std::string why(canopy_error(nullptr, 0), '\0');
-      canopy_error(why.data(), why.size() + 1);
-      return Error{std::move(why)};
-    }
+    for (const bool of_c : {c_first, !c_first})
+      if (auto made = of_c ? both->open_c() : both->open_cpp(registry); !made) return made.error();
     return both;
   }
   ~Both() { canopy_engine_destroy(c); }
@@ -45,6 +34,26 @@ class Both {
   std::unique_ptr<Engine> cpp;
   canopy_engine* c = nullptr;
   std::vector<Token> prompt = std::vector<Token>(kPrompt, 7);
+
+ private:
+  Result<std::monostate> open_cpp(const Registry& registry) {
+    EngineConfig config;
+    config.page_size = 16;
+    config.groups = {{.name = "full", .capacity = 4'000'000, .allocator = {"free_list"}, .eviction = {"lru"}}};
+    auto engine = Engine::create(config, registry);
+    if (!engine) return engine.error();
+    cpp = std::move(*engine);
+    return std::monostate{};
+  }
+  Result<std::monostate> open_c() {
+    canopy_engine_options options{};
+    options.size = sizeof options;
+    options.yaml = kYaml;
+    if (canopy_engine_create(&options, &c) == CANOPY_OK) return std::monostate{};
+    std::string why(canopy_error(nullptr, 0), '\0');
+    canopy_error(why.data(), why.size() + 1);
+    return Error{std::move(why)};
+  }
 };
 
 /// A sequence of calls, in both ways. Both return false if a call failed.
@@ -90,9 +99,10 @@ constexpr Calls kCalls[] = {
      }},
 };
 
-Result<std::monostate> measure(const Setting& setting, const Calls& calls, std::vector<Row>& rows) {
-  constexpr std::uint32_t kTurns = 5'000;
-  auto both = Both::open(setting.registry);
+/// Measures calls on one pair of engines.
+Result<std::monostate> measure_pair(const Setting& setting, const Calls& calls, bool c_first, Measured& figures) {
+  constexpr std::uint32_t kTurns = 5'000, kSlices = 20;
+  auto both = Both::open(setting.registry, c_first);
   if (!both) return both.error();
   Both& on = **both;
   RequestSpec spec;
@@ -104,10 +114,8 @@ Result<std::monostate> measure(const Setting& setting, const Calls& calls, std::
               canopy_request_reserve(c_request, kPrompt, UINT32_MAX) == CANOPY_OK &&
               canopy_request_commit(c_request, kPrompt, nullptr) == CANOPY_OK;
   request.commit(kPrompt);
-  // The difference is some nanoseconds, so there are many short slices, in turns.
-  Measured figures;
   std::uint32_t turn = 0;
-  for (std::size_t slice = 0; slice <= 20 * setting.repetitions; ++slice, turn += kTurns) {
+  for (std::size_t slice = 0; slice <= kSlices; ++slice, turn += kTurns) {
     const auto seconds = [&](auto&& call) {
       return seconds_of([&] {
                for (std::uint32_t i = 0; i < kTurns; ++i) good &= call(turn + i);
@@ -124,6 +132,18 @@ Result<std::monostate> measure(const Setting& setting, const Calls& calls, std::
   state.size = sizeof state;
   good &= canopy_engine_look(on.c, &state) == CANOPY_OK && state.digest == on.cpp->digest();
   if (!good) return Error{fmt::format("canopy-dev bench: {}: a call failed, or the engines differ", calls.name)};
+  return std::monostate{};
+}
+
+/// The difference is some nanoseconds, so there are many short slices, in turns. Where an engine's memory lies changes
+/// its times by as much, so there are several pairs of engines.
+Result<std::monostate> measure(const Setting& setting, const Calls& calls, std::vector<Row>& rows) {
+  Measured figures;
+  std::vector<std::vector<char>> between;  // the next pair gets other memory
+  for (std::size_t pair = 0; pair <= setting.repetitions; ++pair) {
+    between.emplace_back(2000 * (pair + 1));
+    if (const auto done = measure_pair(setting, calls, pair % 2 == 1, figures); !done) return done.error();
+  }
   rows.push_back(figures.row("The C interface: the floor is the same calls in C++", calls.name, "a call",
                              fmt::format("{:.1f} ns a call more (fastest slices)",
                                          1e9 * (figures.ours.spread().low - figures.floor.spread().low))));

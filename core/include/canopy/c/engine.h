@@ -97,7 +97,8 @@ CANOPY_API canopy_code canopy_request_advance(canopy_request* request, uint32_t 
 CANOPY_API canopy_code canopy_request_commit(canopy_request* request, uint32_t tokens, uint32_t* replaced);
 /** Matches again. `taken`: tokens that need no computation any longer. May be NULL (not wanted). */
 CANOPY_API canopy_code canopy_request_rematch(canopy_request* request, uint32_t* taken);
-/** Commits `tokens` tokens and ends the request. 0: nothing new becomes reusable. */
+/** Commits `tokens` tokens and ends the request. 0: nothing new becomes reusable. CANOPY_VIOLATION if `tokens` is too
+ * large: the request still ends, and nothing new becomes reusable. */
 CANOPY_API canopy_code canopy_request_finish(canopy_request* request, uint32_t tokens);
 /** Ends the request at any step. Keeps only what was committed. */
 CANOPY_API canopy_code canopy_request_abort(canopy_request* request);
