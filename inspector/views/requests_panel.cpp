@@ -208,16 +208,18 @@ void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
 void RequestsPanel::draw_table(Scene& scene) {
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+  const float room = ImGui::GetContentRegionAvail().x;
   if (!ImGui::BeginTable("requests", 7, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
   ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
   ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  const ImGuiTableColumnFlags dropped = room < em() * 36 ? ImGuiTableColumnFlags_Disabled : 0;
+  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 4.2F);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
-  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
+  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 5);
   ImGui::TableSetupColumn("miss reason");
-  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"miss reason"}});
+  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {dropped ? "hit" : "", true}, {"state"}, {"miss reason"}});
   if (std::exchange(scene.selection.reveal_request, false)) {
     const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
     const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
