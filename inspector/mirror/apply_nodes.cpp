@@ -7,7 +7,7 @@ namespace canopy::inspector {
 namespace {
 
 // No engine of this machine has that many: such a recording is damaged, and the event is skipped.
-constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27, kMostSpaces = std::uint32_t{1} << 22;
+constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27;
 
 constexpr std::uint64_t bits(NodeId id) { return static_cast<std::uint64_t>(id); }
 

@@ -10,6 +10,7 @@ constexpr bool ends(RequestPhase phase) { return phase == RequestPhase::finished
 }  // namespace
 
 void Apply::operator()(const event::RequestBegun& begun) {
+  if (static_cast<std::uint32_t>(begun.space) >= kMostSpaces) return;
   state_.requests.forget_old();
   MirrorRequest* known = state_.requests.find(begun.request);
   const bool again = known != nullptr;  // a keyframe reports a request that is already known

@@ -4,7 +4,7 @@ import {call, taken} from './module.js';
 const kCursors = ['default', 'text', 'move', 'ns-resize', 'ew-resize', 'nesw-resize', 'nwse-resize', 'pointer', 'not-allowed'];
 const kWheelStep = 100;   // pixels that a browser reports for one step of a wheel
 const kRestMs = 120;      // milliseconds after which a finger that rests presses
-const kFieldMs = 150;     // milliseconds until the module has a field that was tapped
+const kFieldMs = 100, kFieldTimes = 10;  // milliseconds between two looks for a field that was tapped; number of looks
 const kMoved = 6;         // pixels by which a finger that moves differs from one that rests
 const kPinchStep = 1.12;  // ratio of distances that zooms as one step of a wheel
 
@@ -85,9 +85,10 @@ export function listen(canvas) {
   // A canvas brings up no keyboard on a display that is touched: a field that is not seen does, while the module has one.
   const field = document.getElementById('keyboard');
   const kKept = ' ';  // something for Backspace to delete
-  const writeWithKeyboard = () => {
+  const writeWithKeyboard = (times = kFieldTimes) => {
     field.value = kKept;
     if (call.types()) field.focus();
+    else if (times > 0) setTimeout(writeWithKeyboard, kFieldMs, times - 1);
     else if (document.activeElement === field) field.blur(), canvas.focus();
   };
   const type = (name, character) => {

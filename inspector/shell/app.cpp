@@ -169,8 +169,8 @@ void App::draw() {
   under_mouse_ = {0, 0, display.x, display.y}, title_under_mouse_ = "all";
   const Layout layout = lay_out_panels(panels(), display.x, display.y, em(), settings_.shares);
   small_ = layout.chooser.height > 0;
-  if (small_ && front_) full_window_ = shown_tab_ = std::exchange(front_, std::nullopt);
-  if (small_ && !full_window_) full_window_ = kFirstInSmall;
+  if (small_ && !full_window_) full_window_ = front_.value_or(kFirstInSmall);
+  if (small_ && front_) shown_tab_ = std::exchange(front_, std::nullopt);
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, display, palette().background);
   const Notice notice = notice_of(session_, mirror_);
   const bool shown = !picker_ && !behind_ && notice.what.empty();
@@ -358,7 +358,7 @@ void App::fill_window(char key) {
 
 void App::bring_to_front(char key) {
   const auto panel = panel_of(key);
-  if (panel && panels()[*panel].row == Row::tab) front_ = shown_tab_ = panel;
+  if (panel && panels()[*panel].row == Row::tab && tab_in_front() != key) front_ = shown_tab_ = panel;
 }
 
 char App::first_tab() {

@@ -114,7 +114,8 @@ void TenantsTab::draw_use(Scene& scene) {
                                        : fmt::format("No namespace has '{}' in its name.", found_));
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 46, small = ImGui::GetContentRegionAvail().x < em() * 36;
+  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 46,
+             small = ImGui::GetContentRegionAvail().x < em() * 36;
   if (!ImGui::BeginTable("tenants", 10, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("tenant");
