@@ -90,7 +90,8 @@ void draw_pages(const MirrorPool& pool, float width) {
   draw_shares(parts, all, width);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
-    if (i != 0) ImGui::SameLine(kPlaces[i] * width);  // from the group's left edge
+    // From the group's left edge.
+    if (i != 0) ImGui::SameLine((named ? kPlaces[i] : 0.26F * static_cast<float>(i)) * width);
     const char* const name = named ? part.name : "";
     if (part.hatched) swatch(NodeState::protected_, name);
     else swatch(part.colour, name);

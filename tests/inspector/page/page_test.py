@@ -51,12 +51,11 @@ def a_live_feed(page, _):
         page.keys(" ")  # nothing moves while two readers are compared
         page.until("paused", lambda report: report["paused"] == 1)
         time.sleep(0.3)
-        report = page.report()
         top = subprocess.run([CANOPY, "top", "--feed", FEED, "--once"], capture_output=True, text=True, check=True).stdout
         protected, evictable, owned, free = (int(number.replace(",", "")) for number in re.search(
             r"([\d,]+) protected, ([\d,]+) evictable, ([\d,]+) owned, ([\d,]+) free", top).groups())
-        assert (protected, evictable, owned, free) == tuple(
-            report[f"{state}_pages"] for state in ("protected", "evictable", "owned", "free")), (top, report)
+        report = page.until(f"the figures of {top}", lambda now: (protected, evictable, owned, free) == tuple(
+            now[f"{state}_pages"] for state in ("protected", "evictable", "owned", "free")))
         assert f"{report['nodes']:,} nodes" in top, (top, report)
         page.keys(" ")
         page.until("goes on", lambda now: now["commits"] > report["commits"] + 10)
