@@ -57,6 +57,9 @@ int serve(const ServeArguments& arguments) {
   if (!every) return unusable(every.error().text);
   for (const std::string& host : arguments.hosts)
     if (const std::string flaw = inspector::flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
+  const Result<std::string> token =
+      arguments.token_file.empty() ? inspector::make_token() : inspector::kept_token(arguments.token_file);
+  if (!token) return unusable("--token-file " + token.error().text);
 
   inspector::Served served{.name = arguments.what, .controls = arguments.controls, .version = CANOPY_VERSION};
   PeerLines lines;
@@ -81,7 +84,7 @@ int serve(const ServeArguments& arguments) {
   const inspector::WebSettings web{.listen = arguments.listen,
                                    .port = arguments.port,
                                    .hosts = arguments.hosts,
-                                   .token = inspector::make_token(),
+                                   .token = *token,
                                    .files = inspector::page_files()};
   const std::string line = described(served);
   auto server = inspector::WebServer::open(web, std::move(served));

@@ -23,6 +23,8 @@ void add_serve(CLI::App& program, int& status) {
   command->add_option("--listen", arguments->listen, "IP address to listen on")->capture_default_str();
   repeated(command->add_option("--host", arguments->hosts,
                                "another name of this server in a browser, such as a proxy's; may be repeated"));
+  command->add_option("--token-file", arguments->token_file,
+                      "keep the token in this file, so that addresses stay valid; made if there is none");
   command->add_flag("--controls", arguments->controls, "let pages send commands, to engines whose feed takes controls");
   command->callback([=, &status] { status = serve(*arguments); });
 }

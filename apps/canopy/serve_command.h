@@ -11,7 +11,7 @@ class App;
 namespace canopy::app {
 
 struct ServeArguments {
-  std::string what, listen = "127.0.0.1";
+  std::string what, listen = "127.0.0.1", token_file;
   std::uint16_t port = 7780;
   std::vector<std::string> hosts;
   bool demo = false, controls = false;

@@ -156,7 +156,8 @@ void print_tenants(const Mirror& mirror, const Terminal& terminal) {
   const MirrorPool& pool = mirror.pool(0);
   const std::uint64_t limit =
       pool.limit == 0 || pool.limit == kUnlimited ? kUnlimited : pool.limit * mirror.page_size();
-  fmt::print("\n{}\n", terminal.bold("Tenants"));
+  fmt::print("\n{}  {}\n", terminal.bold("Tenants"),
+             terminal.dim("requests and hit rate since attached, what was evicted since the engine began"));
   print_tenants(std::move(all), payments, limit, 8, terminal);
 }
 

@@ -7,6 +7,10 @@
 
 namespace canopy::inspector {
 
+/// No engine has that many namespaces: an event with a higher number is damaged. Whoever counts by the number of a
+/// namespace relies on it.
+inline constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
+
 /// Applies events to a mirror's state: one function per kind. A damaged recording may contain anything, so each
 /// function checks its event and skips impossible ones.
 class Apply {

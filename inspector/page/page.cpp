@@ -5,6 +5,7 @@
 #include <shell/other_reading.h>
 #include <shell/theme.h>
 #include <sources/feed_flaw.h>
+#include <views/draw.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -302,6 +303,9 @@ WEB_EXPORT(web_mouse) void web_mouse(float x, float y, unsigned buttons, float w
   page.clicked |= buttons;
   page.buttons = buttons;
 }
+/// Returns the pixels by which one step of the wheel scrolls what was under the mouse in the last frame; 0 if that does
+/// not scroll.
+WEB_EXPORT(web_scroll_step) float web_scroll_step() { return page.app ? scroll_step() : 0; }
 /// A key, by its name in KeyboardEvent.key. Takes the name. modifiers: 1 Ctrl, 2 Shift, 4 Alt. character: the one that
 /// it writes; 0 if none.
 WEB_EXPORT(web_key) void web_key(char* name, std::size_t bytes, int down, int modifiers, unsigned character) {
@@ -359,6 +363,7 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   ImGui::NewFrame();
   app.draw();
   ImGui::Render();
+  app.copy_wanted_text();
   paint(*ImGui::GetDrawData());
   if (app.picture_wanted()) {
     page_picture(App::kPictureFile, std::string_view(App::kPictureFile).size());

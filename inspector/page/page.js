@@ -3,7 +3,7 @@ import * as address from './address.js';
 import {copy, listen, setCursor} from './input.js';
 import {bytes, call, load, memorySize, returned, taken, text} from './module.js';
 import {Painter} from './paint.js';
-import {alone, beside, openAddress, openFile} from './recording.js';
+import {alone, beside, dropped, openAddress, openFile} from './recording.js';
 import {Server} from './server.js';
 
 const element = id => document.getElementById(id);
@@ -36,10 +36,11 @@ async function open(begin, name) {
   return why === null;
 }
 
-/// Opens recordings one after the other, up to the first that cannot be opened.
+/// Opens recordings one after the other, up to the first that cannot be opened. Returns true if the first could be.
 async function openAll(recordings) {
-  for (const [begin, name] of recordings)
-    if (!await open(begin, name)) return;
+  for (const [i, [begin, name]] of recordings.entries())
+    if (!await open(begin, name)) return i > 0;
+  return true;
 }
 
 function takeDrops() {
@@ -50,8 +51,9 @@ function takeDrops() {
     canvas.classList.remove('drop');
     // Two files, or one with Shift: the second is shown beside the first.
     const [...files] = e.dataTransfer.files;
-    const kinds = e.shiftKey && report().state === 'recording' ? [beside] : [alone, beside];
-    openAll(files.slice(0, kinds.length).map((file, i) => [(...how) => openFile(kinds[i], file, ...how), file.name]));
+    const kinds = e.shiftKey && report().state === 'recording' ? [beside] : [dropped, beside];
+    openAll(files.slice(0, kinds.length).map((file, i) => [(...how) => openFile(kinds[i], file, ...how), file.name]))
+        .then(shown => shown && kinds[0] === dropped && server?.leave());
   });
 }
 

@@ -9,6 +9,13 @@ export function alone(at, size, name) {
   return why;
 }
 
+/// Shows a recording that was dropped on the page.
+export function dropped(at, size, name) {
+  const why = returned(call.open(at, size, ...taken(name)));
+  if (why === null) address.leave();
+  return why;
+}
+
 /// Shows a recording beside the one that is shown. Half of the progress is reading its operations.
 export async function beside(at, size, name, progress, cancelled) {
   const why = returned(call.beside(at, size, ...taken(name)));

@@ -11,6 +11,8 @@ export class Server {
     this.tells = tells;
     this.wait = kFirstWait;
     this.attached = null;  // name of the feed that is shown
+    this.wanted = null;    // name of a feed to attach to, once there is a connection
+    this.left = false;     // the page shows something else
     this.controls = false;
     this.connect();
   }
@@ -30,7 +32,8 @@ export class Server {
       this.wait = kFirstWait;
       this.controls = said.controls;
       this.tells.opened(said);
-      const wanted = this.attached ?? address.own('feed');
+      const wanted = this.wanted ?? this.attached ?? address.own('feed');
+      this.wanted = null;
       if (said.serves === 'feeds' && wanted !== null) this.attach(wanted);
     }
     if ('feeds' in said)
@@ -41,8 +44,7 @@ export class Server {
       this.again = this.attached === said.attached;
       this.attached = said.attached;
       this.header = true;
-      address.keep('feed', said.attached);
-      if (!this.again) address.follow();
+      if (!this.again) address.feed(said.attached);
     }
     if ('lapped' in said) call.lapped();
     if ('gone' in said) call.gone(...taken(said.gone));
@@ -74,10 +76,26 @@ export class Server {
     }
     call.gone(...taken(`the server at ${location.host} does not answer`));
     this.tells.lost(this.attached !== null);
-    setTimeout(() => this.connect(), this.wait);
+    this.next = setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(2 * this.wait, kLongestWait);
   }
 
-  attach(name) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(`attach ${name}`); }
+  attach(name) {
+    if (this.left) {
+      this.left = false;
+      this.attached = null;
+      this.wanted = name;
+      this.connect();
+    } else if (this.socket.readyState === WebSocket.OPEN) {
+      this.socket.send(`attach ${name}`);
+    }
+  }
+  /// Ends the connection, because the page shows something else, until a feed is chosen again.
+  leave() {
+    this.left = true;
+    clearTimeout(this.next);
+    this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+  }
   command(bytes) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(bytes); }
 }

@@ -12,6 +12,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 #include <limits>
+#include <list>
 #include <optional>
 #include <set>
 #include <utility>
@@ -40,6 +41,7 @@ constexpr auto kFilePartTime = 60s;                       // for a client to tak
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 class PageSocket;
+class Connection;
 
 /// What the connections share.
 struct Shared {
@@ -53,7 +55,8 @@ struct Shared {
   Router router;
   std::size_t connections = 0;
   std::set<PageSocket*> sockets;
-  std::function<void()> wake;  ///< starts the clock that reads the feeds
+  std::list<Connection*> waiting;  ///< connections without a whole request, from the one that has waited longest
+  std::function<void()> wake;      ///< starts the clock that reads the feeds
 };
 
 /// A place among the connections.
@@ -148,8 +151,17 @@ class PageSocket : public std::enable_shared_from_this<PageSocket> {
 /// A connection that speaks HTTP.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, Shared& shared)
-      : shared_(shared), place_(shared), stream_(std::move(socket)), refused_(shared.connections > most()) {}
+  Connection(tcp::socket socket, Shared& shared) : shared_(shared), place_(shared), stream_(std::move(socket)) {
+    shared_.waiting.push_back(this);
+  }
+  ~Connection() { shared_.waiting.remove(this); }
+
+  /// Ends the connection, to make room for another one.
+  void drop() {
+    shared_.waiting.remove(this);
+    BoostError ignored;
+    stream_.socket().close(ignored);
+  }
 
   void read() {
     parser_.emplace();
@@ -157,6 +169,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // no body is read
     stream_.expires_after(shared_.settings.limits.request);
     http::async_read_header(stream_, in_, *parser_, [self = shared_from_this()](BoostError why, std::size_t) {
+      self->shared_.waiting.remove(self.get());
       if (!why) return self->answer();
       self->keep_ = false;
       if (why == http::error::header_limit)
@@ -196,9 +209,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void answer() {
+    const bool refused = shared_.connections > most();
     // Without its body, the next request could not be found.
-    keep_ = request().keep_alive() && parser_->is_done() && !refused_;
-    if (refused_) return say(http::status::service_unavailable, "The server has as many connections as it may have.");
+    keep_ = request().keep_alive() && parser_->is_done() && !refused;
+    if (refused) return say(http::status::service_unavailable, "The server has as many connections as it may have.");
     const WebAnswer answer = shared_.router.answer(facts());
     switch (answer.kind) {
       case WebAnswer::Kind::sentence:
@@ -241,7 +255,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Reads the next request, or ends the connection.
   void next() {
-    if (keep_) return read();
+    if (keep_) return shared_.waiting.push_back(this), read();
     BoostError ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
     stream_.expires_after(1s);
@@ -304,8 +318,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Shared& shared_;
   Place place_;
   tcp_stream stream_;
-  bool refused_ = false;  ///< true if there are too many connections
-  bool keep_ = false;     ///< true if another request may follow
+  bool keep_ = false;  ///< true if another request may follow
   boost::beast::flat_buffer in_;
   std::optional<http::request_parser<http::empty_body>> parser_;
   UniqueFd file_;
@@ -344,6 +357,9 @@ struct WebServer::Parts {
       if (shared.connections < shared.settings.limits.connections + kMostRefused) {
         BoostError ignored;
         socket.set_option(tcp::no_delay(true), ignored);
+        // Clients that send half a request do not keep others out.
+        if (shared.connections >= shared.settings.limits.connections && !shared.waiting.empty())
+          shared.waiting.front()->drop();
         std::make_shared<Connection>(std::move(socket), shared)->read();
       }
       accept();

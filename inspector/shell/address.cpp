@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 namespace canopy::inspector {
@@ -39,13 +40,23 @@ void go_to_range(Timeline& time, std::string_view value) {
   time.snap_range();
 }
 
+/// "FROM-TO" of the time axis: the window that is in sight.
+void go_to_window(Timeline& time, std::string_view value) {
+  const std::size_t dash = value.find('-');
+  if (dash == std::string_view::npos) return;
+  const auto from = whole(value.substr(0, dash)), to = whole(value.substr(dash + 1));
+  if (from && to && *from < *to) time.from = static_cast<double>(*from), time.to = static_cast<double>(*to);
+}
+
 void go_to(App& app, std::string_view key, std::string_view value) {
   Selection& selection = app.selection();
   const auto number = whole(value);
   if (key == "colour") selection.colour = choice_of<ColourBy>(kColourNames, value).value_or(selection.colour);
   else if (key == "tree") app.tree_panel().show(choice_of<TreeView>(kTreeViewNames, value).value_or(TreeView::icicle));
-  else if (key == "panel" && value.size() == 1 && value.front() != app.full_window()) app.show_panel(value.front());
+  else if (key == "tab" && value.size() == 1) app.bring_to_front(value.front());
+  else if (key == "panel" && value.size() == 1) app.fill_window(value.front());
   else if (key == "range") go_to_range(app.time(), value);
+  else if (key == "time") go_to_window(app.time(), value);
   else if (!number) return;
   else if (key == "at" && app.time().seekable) app.time().seek(*number);
   else if (key == "group" && *number < app.mirror().groups()) selection.group = static_cast<std::size_t>(*number);
@@ -67,12 +78,16 @@ std::string address_of(const App& app) {
   const Timeline& time = app.time();
   if (time.seekable && time.wanted != time.end) add("at", time.wanted);
   if (!time.range.empty()) add("range", fmt::format("{}-{}", time.range.first, time.range.last));
+  if (time.to > time.from)
+    add("time", fmt::format("{:.0f}-{:.0f}", std::floor(std::max(0.0, time.from)), std::ceil(time.to)));
   if (selection.space) add("space", static_cast<std::uint32_t>(*selection.space));
   if (selection.group != 0) add("group", selection.group);
   if (selection.tier) add("tier", 1);
   if (selection.request != 0) add("request", selection.request);
   else if (selection.node != 0) add("node", selection.node);
-  if (app.full_window() != 0) add("panel", app.full_window());
+  const char panel = app.full_window(), tab = app.tab_in_front();
+  if (tab != App::first_tab() && tab != panel) add("tab", tab);
+  if (panel != 0) add("panel", panel);
   if (selection.colour != ColourBy::state)
     add("colour", word(kColourNames[static_cast<std::size_t>(selection.colour)]));
   if (app.tree_panel().view() != TreeView::icicle)
@@ -81,10 +96,16 @@ std::string address_of(const App& app) {
 }
 
 void go_to(App& app, std::string_view address) {
+  // What an address does not name is as it was at first.
   Selection& selection = app.selection();
   app.leave_full_window();
-  selection.select_node(0), selection.request = 0, selection.space.reset();
+  app.bring_to_front(App::first_tab());
+  selection.show_tier(false);
+  selection.select_node(0), selection.request = 0, selection.group = 0, selection.space.reset();
+  selection.colour = ColourBy::state;
+  app.tree_panel().show(TreeView::icicle);
   app.time().range = {};
+  app.time().from = app.time().to = 0;
   if (address.find("at=") == std::string_view::npos && app.time().seekable) app.time().seek(app.time().end);
   while (!address.empty()) {
     const std::string_view part = address.substr(0, address.find('&'));

@@ -4,10 +4,19 @@
 
 #include <algorithm>
 
+#include <canopy/base/figures.h>
 #include <views/draw.h>
+#include <views/screen_text.h>
 #include "keys.h"
 
 namespace canopy::inspector {
+
+namespace {
+
+/// Index of the panel that a small window shows first.
+constexpr std::size_t kFirstInSmall = 2;  // the tree, behind the two bars
+
+}  // namespace
 
 App::App(std::unique_ptr<Link> link, const Settings& settings) : App(std::move(link), nullptr, settings) {}
 
@@ -157,7 +166,11 @@ void App::draw() {
   update();
   Scene scene = this->scene();
   const ImVec2 display = ImGui::GetIO().DisplaySize;
+  under_mouse_ = {0, 0, display.x, display.y}, title_under_mouse_ = "all";
   const Layout layout = lay_out_panels(panels(), display.x, display.y, em(), settings_.shares);
+  small_ = layout.chooser.height > 0;
+  if (small_ && !full_window_) full_window_ = front_.value_or(kFirstInSmall);
+  if (small_ && front_) shown_tab_ = std::exchange(front_, std::nullopt);
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, display, palette().background);
   const Notice notice = notice_of(session_, mirror_);
   const bool shown = !picker_ && !behind_ && notice.what.empty();
@@ -224,16 +237,58 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     if (full_window_ && !info.is_bar() && i != *full_window_) continue;
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
     const Area& area = i == full_window_ ? layout.rows : layout.panels[i];
+    look_under_mouse(area, info.title);
     begin_panel(title.c_str(), area, note_of(*panels_[i], info, scene), info.help);
     draw_content(i, scene);
     if (!info.is_bar() && title_double_clicked(area)) maximised = info.key;
     end_panel();
   }
   if (tab && !full_window_) draw_tabs(scene, layout.panels[*tab]);
+  if (small_ && bars_below) draw_chooser(scene, layout.chooser);
   if (maximised != 0) show_panel(maximised);
 }
 
+/// Draws the list of the panels and pages, in a window that has room for one of them only.
+void App::draw_chooser(Scene& scene, const Area& area) {
+  const std::span<const PanelInfo> infos = panels();
+  begin_panel("##chooser", area);
+  const auto step = [&](int by) {
+    std::size_t at = *full_window_;
+    do at = (at + infos.size() + static_cast<std::size_t>(by)) % infos.size();
+    while (infos[at].is_bar());
+    full_window_ = at;
+  };
+  if (button("  <  ")) step(-1);
+  ImGui::SameLine(0, em() * 0.4F);
+  if (button("  >  ")) step(1);
+  ImGui::SameLine(0, em() * 0.6F);
+  ImGui::SetNextItemWidth(em() * 13);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, em() * 0.6F});
+  if (ImGui::BeginCombo("##panel", infos[*full_window_].title, ImGuiComboFlags_HeightLargest)) {
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (!infos[i].is_bar() && ImGui::Selectable(infos[i].title, i == full_window_)) full_window_ = i;
+    ImGui::EndCombo();
+  }
+  ImGui::PopStyleVar(2);
+  if (scene.mirror.groups() > 1) {
+    ImGui::SameLine(0, em() * 0.6F);
+    const std::string group = fitted(scene.pool().name, ImGui::GetContentRegionAvail().x - em());
+    if (button((group + "##group").c_str()))
+      scene.selection.group = (scene.selection.group + 1) % scene.mirror.groups();
+  }
+  end_panel();
+}
+
+void App::look_under_mouse(const Area& area, std::string_view title) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (selection_.help || mouse.x < area.x || mouse.y < area.y || mouse.x >= area.to().x || mouse.y >= area.to().y)
+    return;
+  under_mouse_ = area, title_under_mouse_ = title;
+}
+
 void App::draw_tabs(Scene& scene, const Area& area) {
+  look_under_mouse(area, front_tab());
   begin_panel("##tabs", area);
   // Shows all titles in full, even in a narrow window.
   const ImVec2 padding = ImGui::GetStyle().FramePadding;
@@ -259,15 +314,56 @@ void App::draw_tabs(Scene& scene, const Area& area) {
   end_panel();
 }
 
-void App::show_panel(char key) {
+namespace {
+
+/// Returns the index of the panel with a key; nothing if there is none.
+std::optional<std::size_t> panel_of(char key) {
   const std::span<const PanelInfo> infos = panels();
-  for (std::size_t i = 0; key != 0 && i < infos.size(); ++i) {
-    if (infos[i].key != key) continue;
-    const bool filled = full_window_ == i;
-    leave_full_window();
-    if (infos[i].row == Row::tab && (filled || shown_tab_ != i)) front_ = i;
-    else if (!filled) full_window_ = i;
-  }
+  for (std::size_t i = 0; key != 0 && i < infos.size(); ++i)
+    if (infos[i].key == key) return i;
+  return {};
+}
+
+}  // namespace
+
+void App::copy_wanted_text() {
+  if (!std::exchange(selection_.copy, false)) return;
+  const std::string words = ScreenText().text_in(under_mouse_);
+  ImGui::SetClipboardText(words.c_str());
+  saved(fmt::format("copied {}: {}", title_under_mouse_,
+                    plural(static_cast<std::uint64_t>(std::count(words.begin(), words.end(), '\n')), "line")));
+}
+
+void App::show_panel(char key) {
+  const auto panel = panel_of(key);
+  if (!panel) return;
+  const bool filled = full_window_ == panel;
+  leave_full_window();
+  if (panels()[*panel].row == Row::tab && (filled || shown_tab_ != panel)) front_ = panel;
+  else if (!filled) full_window_ = panel;
+}
+
+bool App::leave_full_window() {
+  const bool filled = full_window_ && !(small_ && full_window_ == kFirstInSmall);
+  full_window_.reset();
+  return filled;
+}
+
+void App::fill_window(char key) {
+  const auto panel = panel_of(key);
+  if (!panel) return;
+  full_window_ = panel;
+  bring_to_front(key);
+}
+
+void App::bring_to_front(char key) {
+  const auto panel = panel_of(key);
+  if (panel && panels()[*panel].row == Row::tab && tab_in_front() != key) front_ = shown_tab_ = panel;
+}
+
+char App::first_tab() {
+  const std::span<const PanelInfo> infos = panels();
+  return std::find_if(infos.begin(), infos.end(), [](const PanelInfo& info) { return info.row == Row::tab; })->key;
 }
 
 bool App::open_tab(std::string_view title) {

@@ -68,6 +68,8 @@ class App {
   /// smooth.
   bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
   void draw();
+  /// Puts the text of the panel under the mouse into the clipboard, if the user wants it. Call it after ImGui::Render.
+  void copy_wanted_text();
   /// Returns true if the theme or scale has changed since the last call: before the next frame, call apply_theme and
   /// make a new font texture.
   bool theme_changed() { return std::exchange(theme_changed_, false); }
@@ -100,6 +102,14 @@ class App {
   /// Shows the panel or tab with this key: brings a tab to the front, or lets a panel, a page or the tab in front fill
   /// the window; if it already does, shows all panels again.
   void show_panel(char key);
+  /// Lets the panel, page or tab with this key fill the window. Does nothing if there is none.
+  void fill_window(char key);
+  /// Brings the tab with this key to the front of the tabs. Does nothing if there is none.
+  void bring_to_front(char key);
+  /// Returns the key of the tab in front.
+  char tab_in_front() const { return shown_tab_ ? panels()[*shown_tab_].key : first_tab(); }
+  /// Returns the key of the tab that is in front at first.
+  static char first_tab();
   /// Brings the tab with this title to the front. Returns false if there is none.
   bool open_tab(std::string_view title);
   /// Returns the key of the panel that fills the window; 0 if none does.
@@ -107,7 +117,7 @@ class App {
   /// Returns the title of the tab in front; empty before the first frame.
   std::string_view front_tab() const { return shown_tab_ ? panels()[*shown_tab_].title : std::string_view(); }
   /// Shows all panels again. Returns false if they were already shown.
-  bool leave_full_window() { return std::exchange(full_window_, std::nullopt).has_value(); }
+  bool leave_full_window();
 
   /// Pauses or continues the engine, the picture or the playback, depending on the feed.
   void toggle_pause();
@@ -126,6 +136,8 @@ class App {
   void draw_panels(Scene& scene, const Layout& layout, bool bars_below);
   void draw_content(std::size_t panel, Scene& scene);
   void draw_tabs(Scene& scene, const Area& area);
+  void draw_chooser(Scene& scene, const Area& area);
+  void look_under_mouse(const Area& area, std::string_view title);
 
   Sources sources_;
   Save save_;
@@ -144,6 +156,10 @@ class App {
   std::vector<std::unique_ptr<Panel>> panels_;  ///< in the order of the table
   /// Indices in the table. front_: the tab to bring to the front; shown_tab_: the one that is there.
   std::optional<std::size_t> full_window_, front_, shown_tab_;
+  bool small_ = false;  ///< the window has room for one panel only, which then fills it
+  /// Area of the panel under the mouse in the last frame; without one, all of the window.
+  Area under_mouse_;
+  std::string_view title_under_mouse_;
   std::chrono::steady_clock::time_point rests_until_{};
   bool theme_changed_ = true;
   bool behind_ = false;  ///< a recording is being read, see loading()

@@ -104,6 +104,7 @@ constexpr KeyLine kLines[] = {
     {"g", "the next KV cache group", "g", next_group},
     {"o", "choose another feed, or a recording", "o", choose, true},
     {"s", "save what is shown as a picture, canopy-picture.png", "s", picture, true},
+    {"Ctrl C", "copy the text of the panel under the mouse"},
     {"t", "dark or light theme", "t", theme, true},
     {"+  -", "larger or smaller", "+-", scale, true},
     {"Ctrl Q", "quit"},
@@ -156,6 +157,7 @@ void press_named_keys(App& app) {
   press_tree_keys(app);
   if (pressed(ImGuiKey_Enter)) app.step_search(false);
   if (pressed(ImGuiKey_Escape)) app.go_back();
+  if (ImGui::GetIO().KeyCtrl && pressed(ImGuiKey_C)) app.selection().copy = true;
 }
 
 }  // namespace canopy::inspector

@@ -68,6 +68,13 @@ void split_row(std::span<const PanelInfo> panels, Row row, const Area& all, floa
 
 }  // namespace
 
+namespace {
+
+/// Sizes in ems below which panels beside each other would be too small to read.
+constexpr float kLeastWidth = 60, kLeastHeight = 34;
+
+}  // namespace
+
 Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em, const Shares& shares) {
   const float gap = std::round(em * 0.3F);
   const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.8F);
@@ -88,6 +95,14 @@ Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float heig
   row(Row::header, header);
   layout.body = {gap, y, width - 2 * gap, height - y - gap};
   row(Row::health, health);
+  if (width < kLeastWidth * em || height < kLeastHeight * em) {
+    layout.chooser = {gap, y, width - 2 * gap, header};
+    y += header + gap;
+    layout.rows = {gap, y, width - 2 * gap, std::max(0.F, height - y - time - 2 * gap)};
+    y = layout.rows.to().y + gap;
+    row(Row::time, time);
+    return layout;
+  }
   layout.rows = row(Row::top, tall[0]);
   add_gap(layout.gaps, parts, tall, 1, {gap, y - gap, width - 2 * gap, gap}, false);
   row(Row::middle, tall[1]);

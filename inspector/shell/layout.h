@@ -27,13 +27,15 @@ struct Gap {
 /// Areas of the panels on the screen.
 struct Layout {
   std::vector<Area> panels;  ///< by index in the table; all tabs have the same area
-  Area rows;  ///< everything between the health bar and the time bar: the area of a panel that fills the window
-  Area body;  ///< everything below the header: the area of a notice or of the list of feeds
+  Area rows;     ///< everything between the health bar and the time bar: the area of a panel that fills the window
+  Area body;     ///< everything below the header: the area of a notice or of the list of feeds
+  Area chooser;  ///< the list of panels of a small window; empty in any other
   std::vector<Gap> gaps;
 };
 
 /// Computes the areas, only from the table, the sizes of the window and the letters, and the dragged sizes. Panels
-/// never overlap and never leave the window. Below about 90 by 46 ems they become too small to read.
+/// never overlap and never leave the window. In a small window, such as a phone's, only one panel at a time has room:
+/// it fills the window, and `chooser` is the place of the list to choose it from.
 Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em,
                       const Shares& shares = {});
 

@@ -45,8 +45,8 @@ void apply_theme(bool light, float scale, std::span<const char> font) {
   style.ItemSpacing = {8, 4};
   style.CellPadding = {4, 2};
   style.ScrollbarSize = 10;
-  style.WindowMinSize = {1, 1};
   style.ScaleAllSizes(scale);
+  style.WindowMinSize = {1, 1};  // ImGui wants at least this at any scale
   const auto set = [&](ImGuiCol which, ImU32 colour) { style.Colors[which] = ImGui::ColorConvertU32ToFloat4(colour); };
   const ImU32 raised = mixed(colours.panel, colours.text, 0.09F), over = mixed(colours.panel, colours.text, 0.18F);
   set(ImGuiCol_Text, colours.text);

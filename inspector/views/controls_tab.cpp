@@ -191,8 +191,9 @@ void ControlsTab::draw_engine(Scene& scene) {
   if (button(mailbox.paused ? "go on" : "pause", em() * 4.5F))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
   for (const int steps : {1, 10, 100}) {
-    ImGui::SameLine();
-    if (button(fmt::format("step {}", steps))) mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
+    const std::string words = fmt::format("step {}", steps);
+    flow(ImGui::CalcTextSize(words.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x, em() * kIndent, 0.6F);
+    if (button(words)) mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
   }
   if (mailbox.read_only) ImGui::EndDisabled();
   draw_read_only(mailbox);

@@ -300,11 +300,21 @@ void column_heads(std::initializer_list<ColumnHead> heads) {
   }
 }
 
-void flow(float width, float indent) {
-  const float spacing = em() * 0.4F;
+void flow(float width, float indent, float gap) {
+  const float spacing = em() * gap;
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
   if (ImGui::GetItemRectMax().x + spacing + width <= right) ImGui::SameLine(0, spacing);
   else ImGui::SetCursorPosX(indent);
+}
+
+float scroll_step() {
+  const ImGuiWindow* under = ImGui::GetCurrentContext()->HoveredWindow;
+  const auto scrolls = [](const ImGuiWindow& window) {
+    return window.ScrollMax.y > 0 && (window.Flags & ImGuiWindowFlags_NoScrollWithMouse) == 0;
+  };
+  while (under && !scrolls(*under) && (under->Flags & ImGuiWindowFlags_ChildWindow) != 0) under = under->ParentWindow;
+  // As ImGui::UpdateMouseWheel does.
+  return under && scrolls(*under) ? std::min(5 * under->CalcFontSize(), under->InnerRect.GetHeight() * 0.67F) : 0;
 }
 
 bool button(const char* label, bool enabled) {

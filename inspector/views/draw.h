@@ -69,8 +69,12 @@ void storage_legend();
 /// Draws the legend of the current colours.
 void colour_legend(ColourBy by, const Mirror& mirror);
 
-/// Places the next widget beside the last one or, if its `width` does not fit there, on a new line at `indent`.
-void flow(float width, float indent);
+/// Places the next widget beside the last one, at a distance of `gap` ems, or, if its `width` does not fit there, on a
+/// new line at `indent`.
+void flow(float width, float indent, float gap = 0.4F);
+
+/// Returns the pixels by which one step of the wheel scrolls what is under the mouse; 0 if that does not scroll.
+float scroll_step();
 
 bool button(const char* label, bool enabled = true);
 /// Draws a button for a command that cannot easily be undone. Returns true once, when it has been held down for

@@ -51,11 +51,13 @@ float right_of(const char* light) { return ImGui::CalcTextSize(light).x + em() *
 
 /// Returns true if there is room for everything; otherwise only the most important items are drawn.
 bool is_wide() { return ImGui::GetWindowWidth() > em() * 85; }
+/// Returns true if there is room only for the name, the light and what is wrong.
+bool is_small_header() { return ImGui::GetWindowWidth() < em() * 59; }
 
 void draw_source(const Session& session) {
   draw_line();
   const std::string name = clean_text(session.name);
-  text(fitted(name, std::min(em() * 18, ImGui::GetWindowWidth() * 0.2F)));
+  text(fitted(name, std::min(em() * 18, ImGui::GetWindowWidth() * (is_small_header() ? 0.25F : 0.2F))));
   explain(name);
   if (!is_wide()) return;
   ImGui::SameLine();
@@ -101,12 +103,14 @@ void draw_groups(Scene& scene) {
 
 /// Draws the figures that show how far the picture can be trusted.
 void draw_trust(const Scene& scene) {
+  if (is_small_header() && scene.mirror.drift() == 0) return;
   draw_line();
   if (scene.mirror.drift() == 0) dim("drift 0");
   else text(fmt::format("drift {}", plural(scene.mirror.drift(), "page")), palette().bad);
   explain(
       "Pages by which the picture's own count differs from the totals that the engine sends. Anything but 0 is a "
       "fault, in the engine or in the inspector.");
+  if (is_small_header()) return;
   if (scene.session.again != 0) {
     draw_line();
     text(fmt::format("attached again {} x", grouped(scene.session.again)), palette().warn);
@@ -123,7 +127,7 @@ void draw_trust(const Scene& scene) {
 void draw_light(Scene& scene) {
   const Light light = light_of(scene);
   const float width = ImGui::CalcTextSize(light.word.c_str()).x + em() * 1.3F;
-  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 6.6F);
+  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * (is_small_header() ? 4.4F : 6.6F));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled(
       {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
@@ -145,14 +149,14 @@ class HeaderBar final : public Panel {
     text("canopy", palette().accent);
     if (!scene.session.name.empty()) draw_source(scene.session);
     if (scene.mirror.in_step()) {
-      draw_moment(scene.mirror);
-      draw_groups(scene);
+      if (!is_small_header()) draw_moment(scene.mirror), draw_groups(scene);
       draw_trust(scene);
     }
     draw_light(scene);
-    ImGui::SameLine(ImGui::GetWindowWidth() - em() * 5.4F);
+    ImGui::SameLine(ImGui::GetWindowWidth() - em() * (is_small_header() ? 3.2F : 5.4F));
     if (ImGui::SmallButton("open")) scene.selection.choose_wanted = true;
     explain("Another feed, or a recording (o).");
+    if (is_small_header()) return;  // no room for the sheet of keys, and usually no keyboard
     ImGui::SameLine(ImGui::GetWindowWidth() - em() * 2.2F);
     if (ImGui::SmallButton(" ? ")) scene.selection.help = true;
   }

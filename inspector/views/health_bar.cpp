@@ -82,7 +82,7 @@ void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float widt
 /// Draws the pool's pages: a bar above its figures, each at a fixed place.
 void draw_pages(const MirrorPool& pool, float width) {
   constexpr std::array<float, 4> kPlaces = {0, 0.2F, 0.49F, 0.775F};  // shares of the width
-  const bool narrow = width < em() * 34;
+  const bool narrow = width<em() * 34, named = width> em() * 26;
   const std::array<Part, 4> parts = parts_of(pool.counted);
   std::uint64_t all = 0;
   for (const Part& part : parts) all += part.pages;
@@ -90,9 +90,11 @@ void draw_pages(const MirrorPool& pool, float width) {
   draw_shares(parts, all, width);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
-    if (i != 0) ImGui::SameLine(kPlaces[i] * width);  // from the group's left edge
-    if (part.hatched) swatch(NodeState::protected_, part.name);
-    else swatch(part.colour, part.name);
+    // From the group's left edge.
+    if (i != 0) ImGui::SameLine((named ? kPlaces[i] : 0.26F * static_cast<float>(i)) * width);
+    const char* const name = named ? part.name : "";
+    if (part.hatched) swatch(NodeState::protected_, name);
+    else swatch(part.colour, name);
     ImGui::SameLine(0, em() * 0.35F);
     const double share = all ? static_cast<double>(part.pages) / static_cast<double>(all) : 0;
     text(narrow ? fmt::format("{:.0f} %", share * 100) : percent(part.pages, all));
@@ -143,7 +145,8 @@ class HealthBar final : public Panel {
     const Health health = health_of(scene.mirror);
     if (scene.mirror.is_from_events()) return draw_from_events(scene, health);
     const float room = ImGui::GetContentRegionAvail().x / em();
-    const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F, pages = room > 88 ? 34.F : 31.F;
+    const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F;
+    const float pages = room > 88 ? 34.F : room > 64 ? 31.F : std::max(4.F, room - 10);
     float x = ImGui::GetCursorPosX();
     const auto next = [&](float width) {
       x += width * em();
@@ -170,6 +173,7 @@ class HealthBar final : public Panel {
       draw_pages(scene.pool(), em() * pages);
       next(pages + 1.4F);
     }
+    if (room <= 64) return;  // no room for more
     if (scene.figures.has_range() && part.us() > 0 && whole.us() > 0)
       figure("evicted",
              brief(static_cast<double>(part.counts[Count::evicted]) * 1e6 / static_cast<double>(part.us())) + " tok/s",

@@ -144,7 +144,8 @@ void RequestsPanel::draw_filters(Scene& scene) {
                                                         : filter_.space;
   if (space) {
     ImGui::SameLine(0, em() * 1.2F);
-    if (choice(fitted("only " + space_name(scene.mirror, filter_.space.value_or(*space)), em() * 12).c_str(),
+    const float room = std::min(em() * 12, ImGui::GetContentRegionAvail().x - em());
+    if (choice(fitted("only " + space_name(scene.mirror, filter_.space.value_or(*space)), room).c_str(),
                filter_.space.has_value()))
       scene.selection.space = filter_.space = filter_.space ? std::nullopt : space;
     explain("Shows only the namespace of the selected node or request, here and in every list, chart and figure.");
@@ -208,16 +209,24 @@ void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
 void RequestsPanel::draw_table(Scene& scene) {
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+  const float room = ImGui::GetContentRegionAvail().x;
   if (!ImGui::BeginTable("requests", 7, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
   ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
   ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  const ImGuiTableColumnFlags dropped = room < em() * 36 ? ImGuiTableColumnFlags_Disabled : 0;
+  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 4.2F);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
-  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
+  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 5);
   ImGui::TableSetupColumn("miss reason");
-  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"miss reason"}});
+  column_heads({{"id"},
+                {"namespace"},
+                {"prompt", true},
+                {"hit", true},
+                {dropped ? "hit" : "", true},
+                {"state"},
+                {"miss reason"}});
   if (std::exchange(scene.selection.reveal_request, false)) {
     const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
     const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;

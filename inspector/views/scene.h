@@ -43,6 +43,7 @@ struct Selection {
   Exports exports;
   bool reveal = false;               ///< the tree must bring the node into sight
   bool pause_wanted = false;         ///< space, or its button, was pressed
+  bool copy = false;                 ///< the text of the panel under the mouse is wanted in the clipboard
   bool help = false;                 ///< the sheet of keys is open
   bool choose_wanted = false;        ///< the user wants another feed or recording
   bool reveal_request = false;       ///< the list of requests must bring the request into sight

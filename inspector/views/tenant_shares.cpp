@@ -114,7 +114,8 @@ void TenantShares::draw_table(float width) {
   constexpr float kWidths[] = {4.2F, 4.4F, 3.8F, 4.2F, 4.F, 4.F, 5.5F};
   for (std::size_t i = 0; i < std::size(kWidths); ++i) {
     const std::size_t column = i + At::kCached;
-    const bool hidden = (column == At::kBelow && !broken) || (column == At::kCeiling && width < em() * 36);
+    const bool hidden = (column == At::kBelow && !broken) || (column == At::kCeiling && width < em() * 36) ||
+                        ((column == At::kFloor || column == At::kTaken) && width < em() * 28);
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (hidden ? ImGuiTableColumnFlags_Disabled : 0),
                             kWidths[i] * em());
   }

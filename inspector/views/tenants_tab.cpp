@@ -114,14 +114,16 @@ void TenantsTab::draw_use(Scene& scene) {
                                        : fmt::format("No namespace has '{}' in its name.", found_));
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 46;
+  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 46,
+             small = ImGui::GetContentRegionAvail().x < em() * 36;
   if (!ImGui::BeginTable("tenants", 10, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("tenant");
   constexpr float kWidths[] = {4.2F, 4.4F, 3.3F, 3.3F, 3.6F, 3.4F, 3.6F, 3.6F, 4.F};
   for (std::size_t i = 0; i < std::size(kWidths); ++i) {
     const std::size_t column = i + 1;
-    const bool hidden = (column == kHitWhole && !scene.figures.has_range()) || (column == kRequests && narrow);
+    const bool hidden = (column == kHitWhole && !scene.figures.has_range()) || (column == kRequests && narrow) ||
+                        ((column == kHitWhole || column == kShare || column == kLocked) && small);
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (hidden ? ImGuiTableColumnFlags_Disabled : 0),
                             kWidths[i] * em());
   }

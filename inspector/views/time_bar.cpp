@@ -158,6 +158,11 @@ class TimeBar final : public Panel {
     else draw_pause(scene);
     ImGui::SameLine(0, em());
     const std::string end = words(scene, gone);
+    const bool small = ImGui::GetContentRegionAvail().x < em() * 32;  // no room for words and marks
+    if (small && scene.time.seekable) {
+      ImGui::SetCursorPosY(top);
+      return draw_line(scene, ImGui::GetContentRegionAvail());
+    }
     const float buttons = em() * (scene.time.seekable ? 12.F : 6.F), letters = ImGui::CalcTextSize(end.c_str()).x;
     const float width = ImGui::GetContentRegionAvail().x - letters - buttons - em() * 2;
     if (width > em() * 4) {

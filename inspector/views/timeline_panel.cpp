@@ -74,7 +74,7 @@ void TimelinePanel::update(const Scene& scene, const History& history, const Tim
 void TimelinePanel::draw_legend(Scene& scene) {
   const Palette& colours = palette();
   Timeline& time = scene.time;
-  const float end = ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x;
+  const float end = ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x, below = ImGui::GetCursorPosY();
   ImGui::SameLine(0, em() * 1.2F);
   if (ImGui::GetWindowWidth() > em() * 60 && time.history.has_requests()) {
     swatch(colours.good, "found");
@@ -126,8 +126,7 @@ void TimelinePanel::draw_legend(Scene& scene) {
     if (button("whole time")) time.from = time.to = 0;
     explain("Shows all of the time.");
   }
-  ImGui::NewLine();
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - ImGui::GetTextLineHeightWithSpacing() + em() * 0.2F);
+  ImGui::SetCursorPos({ImGui::GetStyle().WindowPadding.x, below + em() * 0.2F});
 }
 
 void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 from, ImVec2 to) {

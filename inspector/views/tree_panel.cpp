@@ -68,30 +68,33 @@ bool TreePanel::unfold_selected(const Scene& scene) {
 }
 
 void TreePanel::draw_bar(Scene& scene) {
+  const float indent = ImGui::GetStyle().WindowPadding.x;
+  const auto next = [&](const char* words, float gap) {
+    flow(ImGui::CalcTextSize(words).x + 2 * ImGui::GetStyle().FramePadding.x, indent, gap);
+  };
   if (scene.pools.below()) {
     for (const bool tier : {false, true}) {
-      ImGui::SameLine(0, em() * (tier ? 0.4F : 1.F));
+      next("pools", tier ? 0.4F : 1.F);
       if (choice(tier ? "host" : "pools", scene.selection.tier == tier)) scene.selection.show_tier(tier);
       explain(tier ? "The tree of the tier below: copies in the host's memory." : "The tree of the pools.");
     }
   }
   for (std::size_t i = 0; i < kTreeViewNames.size(); ++i) {
-    ImGui::SameLine(0, em() * (i == 0 ? 1.F : 0.4F));
+    next(kTreeViewNames[i], i == 0 ? 1.F : 0.4F);
     if (choice(kTreeViewNames[i], view_ == static_cast<TreeView>(i))) view_ = static_cast<TreeView>(i);
   }
-  ImGui::SameLine(0, em() * 1.2F);
+  next("colour", 1.2F);
   dim("colour");
   for (std::size_t i = 0; i < kColourNames.size(); ++i) {
     const auto by = static_cast<ColourBy>(i);
     if (scene.mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits)) continue;
     if (by == ColourBy::tier && !scene.pools.below()) continue;
-    ImGui::SameLine(0, em() * 0.4F);
+    next(kColourNames[i], 0.4F);
     if (choice(kColourNames[i], scene.selection.colour == by)) scene.selection.colour = by;
     if (by == ColourBy::tier) explain("The tiers that contain each prefix: the pools, the host, or both.");
   }
-  ImGui::SameLine(0, em() * 1.2F);
+  flow(em() * 6, indent, 1.2F);
   const float width = std::min(em() * 22, ImGui::GetContentRegionAvail().x);
-  if (width < em() * 6) return;
   ImGui::SetNextItemWidth(width);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 1});
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() - 1);  // aligns its text with that of the buttons

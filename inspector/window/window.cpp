@@ -145,6 +145,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     ImGui::NewFrame();
     app.draw();
     ImGui::Render();
+    app.copy_wanted_text();
     int width = 0, height = 0;
     glfwGetFramebufferSize(opened.window, &width, &height);
     glViewport(0, 0, width, height);

@@ -31,7 +31,7 @@ std::string flaw_of(const TenantShare& share) {
 
 Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves)
     : state_(state), serves_(serves) {
-  losers_.resize(state.pools.size());
+  losers_.resize(state.pools.size()), floored_.resize(state.pools.size());
   for (std::size_t g = 0; g < state.pools.size(); ++g) {
     const std::uint64_t limit = state.pools[g].limit();
     part_[g] = limit == kUnlimited || base == kUnlimited
@@ -53,9 +53,9 @@ TenantId Tenants::add(std::string_view name, const TenantShare& share) {
   tenant.figures.share = share;
   set_units(tenant);
   if (!name.empty() && number != TenantId::unnamed) ids_.emplace(name, number);
-  if (share.floor > 0) with_floor_.push_back(number);
   floors_ += share.floor;
-  for (Losers& losers : losers_) losers.grow(all_.size());
+  for (std::vector<Losers>* each : {&losers_, &floored_})
+    for (Losers& losers : *each) losers.grow(all_.size());
   return number;
 }
 
@@ -119,15 +119,13 @@ std::string Tenants::set_share(std::string_view name, const TenantShare& share) 
     for (std::size_t i = 0; i < of_space_.size(); ++i) {
       const auto space = static_cast<NamespaceId>(i);
       if (!of_space_[i] || state_.spaces.tuple_of(space).tenant != name) continue;
-      if (state_.index->assign(space, tenant)) of_space_[i] = tenant;
+      if (state_.index->assign(space, tenant)) changed(*std::exchange(of_space_[i], tenant));
     }
-    all_changed();
+    changed(tenant);
     return {};
   }
   Tenant& tenant = at(known->second);
   floors_ = floors;
-  if (had == 0 && share.floor > 0) with_floor_.push_back(known->second);
-  if (had > 0 && share.floor == 0) std::erase(with_floor_, known->second);
   tenant.figures.share = share;
   set_units(tenant);
   changed(known->second);
@@ -158,15 +156,41 @@ double Tenants::above(std::size_t group, TenantId number) const {
   return static_cast<double>(held - floor) / tenant.figures.share.weight;
 }
 
+/// Returns the part of a tenant's floor that it has; 0 if it has no floor or nothing to lose.
+double Tenants::part_of_floor(std::size_t group, TenantId number) const {
+  const std::uint64_t floor = at(number).floor[group];
+  const Sizes sizes = state_.index->sizes(group, number);
+  if (floor == 0 || sizes.evictable == 0) return 0;
+  return static_cast<double>(sizes.evictable + sizes.protected_) / static_cast<double>(floor);
+}
+
 void Tenants::changed(NamespaceId space) { changed(of(space)); }
 
 void Tenants::changed(TenantId tenant) {
-  for (std::size_t g = 0; g < losers_.size(); ++g) losers_[g].set(tenant, above(g, tenant));
+  for (std::size_t g = 0; g < losers_.size(); ++g) {
+    losers_[g].set(tenant, above(g, tenant));
+    if (floors_ > 0) floored_[g].set(tenant, part_of_floor(g, tenant));
+  }
 }
 
 void Tenants::all_changed() {
   for (std::size_t i = 0; i < all_.size(); ++i) changed(static_cast<TenantId>(i));
 }
+
+namespace {
+
+/// Returns the first tenant of a heap after its figure was brought up to date: locks and evictions since its last
+/// change have left it less.
+template <class Figure>
+std::optional<TenantId> furthest(Losers& losers, const Figure& now) {
+  for (auto first = losers.furthest(); first; first = losers.furthest()) {
+    losers.set(*first, now(*first));
+    if (losers.furthest() == first) return first;
+  }
+  return {};
+}
+
+}  // namespace
 
 std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<TenantId> taker, std::uint64_t pages) {
   const std::uint64_t page = state_.page_size;
@@ -175,27 +199,13 @@ std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<Te
     const std::uint64_t then = held(group, *taker) + pages * page, ceiling = at(*taker).ceiling[group];
     if (then > ceiling) return Loser{*taker, std::max<std::uint64_t>((then - ceiling) / page, 1)};
   }
-  Losers& losers = losers_[group];
-  for (auto furthest = losers.furthest(); furthest; furthest = losers.furthest()) {
-    // Locks and evictions since its last change have left it less.
-    if (const double now = above(group, *furthest); now > 0) {
-      losers.set(*furthest, now);
-      if (losers.furthest() == furthest)
-        return Loser{*furthest, (held(group, *furthest) - floor(group, at(*furthest))) / page};
-    } else {
-      losers.set(*furthest, 0);
-    }
-  }
+  if (const auto above_share = furthest(losers_[group], [&](TenantId tenant) { return above(group, tenant); }))
+    return Loser{*above_share, (held(group, *above_share) - floor(group, at(*above_share))) / page};
   if (taker && evictable(*taker) > 0) return Loser{*taker, kUnlimited};
-  std::optional<Loser> most;
-  if (!serves_) return most;
-  double most_part = -1;
-  for (const TenantId tenant : with_floor_) {
-    if (evictable(tenant) == 0) continue;
-    const double part = static_cast<double>(held(group, tenant)) / static_cast<double>(at(tenant).floor[group]);
-    if (part > most_part) most = Loser{tenant, pages, true}, most_part = part;
-  }
-  return most;
+  if (!serves_) return {};
+  if (const auto full = furthest(floored_[group], [&](TenantId tenant) { return part_of_floor(group, tenant); }))
+    return Loser{*full, pages, true};
+  return {};
 }
 
 void Tenants::evicted(const Loser& loser, std::optional<TenantId> taker, std::uint64_t pages) {

@@ -110,6 +110,7 @@ class Tenants {
   std::uint64_t held(std::size_t group, TenantId tenant) const;
   std::uint64_t floor(std::size_t group, const Tenant& tenant) const;
   double above(std::size_t group, TenantId tenant) const;
+  double part_of_floor(std::size_t group, TenantId tenant) const;
 
   CacheState& state_;
   bool serves_;
@@ -119,9 +120,9 @@ class Tenants {
   std::vector<Tenant> all_;
   std::unordered_map<std::string, TenantId> ids_;  ///< tenants with a number of their own
   std::vector<std::optional<TenantId>> of_space_;
-  std::vector<Losers> losers_;        ///< per group
-  std::vector<TenantId> with_floor_;  ///< tenants that have one
-  std::uint64_t floors_ = 0;          ///< sum of all floors
+  std::vector<Losers> losers_;   ///< per group: tenants above their weighted share
+  std::vector<Losers> floored_;  ///< per group: tenants with a floor, by how full it is
+  std::uint64_t floors_ = 0;     ///< sum of all floors
   std::map<std::pair<TenantId, TenantId>, std::uint64_t> payments_;
   std::uint64_t other_payments_ = 0;
 };

@@ -43,6 +43,7 @@ TEST_CASE("serve: what cannot be is refused with a sentence") {
   refused("--listen nowhere", "--listen nowhere: expected an IP address of this machine, such as 127.0.0.1");
   refused("--host a:80", "--host is 'a:80'; expected a host name without a port");
   refused("--port 65536", "65536");
+  refused("--token-file " + workshop.path.string(), "--token-file " + workshop.path.string() + ": it is a folder");
   refused("--demo name", "--demo");
   refused("./none.feed", "./none.feed");
   refused(workshop.file("text.feed", std::string(9000, 'x')), "this is not a recording of a feed");

@@ -95,7 +95,7 @@ TEST_CASE("top and export show tenants of a running engine") {
   Started served(workshop, "served", "replay " + file + kMixed + "--pace 400 --feed " + name);
   Ended shown;
   REQUIRE(soon([&] { return has((shown = run_canopy(workshop, "top --once --feed " + name)).out, "evicted from"); }));
-  CHECK_MESSAGE(has(shown.out, "Tenants"), shown.out);
+  CHECK_MESSAGE(has(shown.out, "Tenants  requests and hit rate since attached"), shown.out);
   CHECK(has(shown.out, "drift 0"));
   const Ended figures = run_canopy(workshop, "export --once --tenants 3 --feed " + name);
   CHECK(figures.status == 0);

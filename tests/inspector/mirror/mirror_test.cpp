@@ -3,6 +3,7 @@
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
 #include <doctest/doctest.h>
+#include <history/history.h>
 #include <mirror/mirror.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
@@ -266,6 +267,27 @@ TEST_CASE("mirror: without a reader nothing is written") {
   CHECK(engine->feed()->writer().at() == at);
 }
 
+TEST_CASE(
+    "mirror: a namespace with a number that no engine reaches is damage: a watcher that counts by it gets no such") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 262144 } }"));
+  Mirror mirror(engine->feed()->writer().header());
+  inspector::History history;
+  const auto take = [&](NamespaceId space, std::uint64_t request) {
+    const Event events[] = {
+        std::bit_cast<Event>(event::RequestBegun{.prompt = 100, .request = request, .space = space}),
+        std::bit_cast<Event>(event::Commit{})};
+    mirror.take(events, history.watch(mirror));
+  };
+  const Event keyframe[] = {std::bit_cast<Event>(event::Keyframe{}), std::bit_cast<Event>(event::Commit{})};
+  mirror.take(keyframe, history.watch(mirror));
+  for (const std::uint32_t number : {~0U, ~0U - 1, 1U << 31, 1U << 22}) take(NamespaceId{number}, number);
+  CHECK(mirror.requests().empty());
+  CHECK(mirror.spaces().size() < 100);
+  take(NamespaceId{(1U << 22) - 1}, 7);
+  CHECK(mirror.requests().size() == 1);
+  CHECK(history.tenants().size() == 2);
+}
+
 TEST_CASE("mirror: a damaged feed is passed over, never followed") {
   const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 262144 } }") +
                                 "store: { host: { streams: { kv: 8 } } }\n");
@@ -287,7 +309,8 @@ TEST_CASE("mirror: a damaged feed is passed over, never followed") {
       bytes[random.below(sizeof(event))] = static_cast<unsigned char>(random.next());
     }
     Mirror mirror(engine->feed()->writer().header());
-    mirror.take(damaged);
+    inspector::History history;
+    mirror.take(damaged, history.watch(mirror));
     for (std::uint32_t slot = 1; slot < mirror.slots(); ++slot)
       if (mirror.node(slot).id) mirror.locks(mirror.node(slot), 0);
     mirror.next_to_evict(0, 10);

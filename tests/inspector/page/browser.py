@@ -119,7 +119,8 @@ def folder_server(folder):
 @contextlib.contextmanager
 def canopy_serve(program, *arguments):
     """`canopy serve`. Yields the address that it prints."""
-    process = subprocess.Popen([program, "serve", "--port", "0", *arguments], stdout=subprocess.PIPE,
+    port = [] if "--port" in arguments else ["--port", "0"]
+    process = subprocess.Popen([program, "serve", *port, *arguments], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
     try:
         line = process.stdout.readline()

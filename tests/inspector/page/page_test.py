@@ -51,12 +51,11 @@ def a_live_feed(page, _):
         page.keys(" ")  # nothing moves while two readers are compared
         page.until("paused", lambda report: report["paused"] == 1)
         time.sleep(0.3)
-        report = page.report()
         top = subprocess.run([CANOPY, "top", "--feed", FEED, "--once"], capture_output=True, text=True, check=True).stdout
         protected, evictable, owned, free = (int(number.replace(",", "")) for number in re.search(
             r"([\d,]+) protected, ([\d,]+) evictable, ([\d,]+) owned, ([\d,]+) free", top).groups())
-        assert (protected, evictable, owned, free) == tuple(
-            report[f"{state}_pages"] for state in ("protected", "evictable", "owned", "free")), (top, report)
+        report = page.until(f"the figures of {top}", lambda now: (protected, evictable, owned, free) == tuple(
+            now[f"{state}_pages"] for state in ("protected", "evictable", "owned", "free")))
         assert f"{report['nodes']:,} nodes" in top, (top, report)
         page.keys(" ")
         page.until("goes on", lambda now: now["commits"] > report["commits"] + 10)
@@ -100,6 +99,110 @@ def servers_of_an_events_feed(page, folder):
                 process.wait()
 
 
+def copied_text(page, folder):
+    """Ctrl C copies the text of the panel under the mouse."""
+    with folder_server(folder) as server:
+        page.open(f"{server}/?open=run.feed#panel=R")
+        page.until("shown", shown)
+        page.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"], "origin": server})
+        width, height = page.driver.execute_script("return [innerWidth, innerHeight]")
+        ActionChains(page.driver).move_to_element(page.driver.find_element("id", "inspector")).perform()
+        time.sleep(0.5)
+        ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("c").key_up(Keys.CONTROL).perform()
+        end = time.monotonic() + 20
+        while not (text := page.run("return navigator.clipboard.readText().catch(() => '')")).startswith("REQUESTS"):
+            assert time.monotonic() < end, text
+            time.sleep(0.1)
+        rows = [line.split("\t") for line in text.split("\n")]
+        assert ["id", "namespace", "prompt", "hit"] == next(row for row in rows if row[0] == "id")[:4], text[:400]
+        assert any(row[0] == "3000" and row[1] == "tenant-5" for row in rows), text[:400]
+        assert "TIMELINE" not in text and "hit rate" not in text, text
+
+
+def links(page, folder):
+    """An address leads to the tab in front, to the panel that fills the window and to the zoom of the timeline; back does
+    not lead to the same place again; a file that is dropped does not get the view of another one."""
+    with folder_server(folder) as server:
+        for view in ("tab=8", "panel=8", "tab=9&panel=M", "at=500&time=1000-20000&tab=L"):
+            page.open(f"{server}/?open=run.feed#{view}")
+            page.until("shown", shown)
+            time.sleep(1.5)
+            assert page.driver.current_url.endswith(f"#{view}"), (view, page.driver.current_url)
+        tabs = {"8": "TENANTS", "9": "LOCKS", "L": "NEXT TO EVICT"}
+        page.open(f"{server}/?open=run.feed#tab=8")
+        page.until("the tab of the address", lambda report: shown(report) and report["tab"] == tabs["8"])
+        time.sleep(1.5)  # the view of the address has rested
+        page.keys("9")
+        page.until_address("tab=9")
+        page.driver.back()
+        page.until("the first tab again", lambda report: report["tab"] == tabs["8"])
+        # What the browser remembers of the last visit is no step of its own.
+        page.driver.execute_script("localStorage.setItem('canopy-inspector', 'colour = hits\\n')")
+        page.open(f"{server}/page.css")
+        page.driver.get(f"{server}/?open=run.feed")
+        page.until_address("colour=hits")
+        page.driver.back()
+        end = time.monotonic() + 10
+        while not page.driver.current_url.endswith("page.css"):
+            assert time.monotonic() < end, page.driver.current_url
+            time.sleep(0.1)
+        page.open(f"{server}/?open=run.feed#at=7&panel=8")
+        page.until("shown", lambda report: shown(report) and report["commits"] == 7)
+        page.driver.execute_script("localStorage.clear()")
+        with open(os.path.join(folder, "run.feed"), "rb") as file:
+            drop(page, "dropped.feed", file.read())
+        report = page.until("dropped", lambda report: shown(report) and report["name"] == "dropped.feed")
+        assert report["commits"] == report["end"], report
+        time.sleep(1)
+        assert "run.feed" not in page.driver.current_url and "at=7" not in page.driver.current_url, page.driver.current_url
+        page.driver.back()
+        page.until("what was there before", lambda report: shown(report) and report["name"] == "run.feed"
+                   and report["commits"] == 7)
+
+
+def small_displays(page, folder):
+    """A phone: one panel fills the page, a list leads to the others, a finger scrolls a list and opens a keyboard."""
+    with folder_server(folder) as server:
+        phone = Page(500, 900)
+        try:
+            command = phone.driver.execute_cdp_cmd
+            command("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": True})
+            command("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+            def finger(*places):
+                command("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [dict(zip("xy", places[0]))]})
+                for place in places[1:]:
+                    time.sleep(0.05)
+                    command("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [dict(zip("xy", place))]})
+                command("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+                time.sleep(0.5)
+
+            phone.open(f"{server}/?open=run.feed")
+            phone.until("the tree", lambda report: shown(report) and report["panel"] == "T")
+            finger((70, 108))  # the next panel
+            phone.until("the next panel", lambda report: report["panel"] == "S")
+            finger((30, 108))
+            phone.until("the panel before", lambda report: report["panel"] == "T")
+            finger((245, 158))  # the field of the search
+            phone.until("the field has the keyboard", lambda _: phone.driver.execute_script(
+                "return document.activeElement.id") == "keyboard")
+            command("Input.insertText", {"text": "r 12"})
+            phone.keys(Keys.ENTER)
+            phone.until("the request that was searched", lambda report: report["request"] == 12)
+            phone.open(f"{server}/?open=run.feed#panel=R")
+            phone.until("requests", lambda report: shown(report) and report["panel"] == "R")
+            time.sleep(0.5)
+            before = phone.driver.get_screenshot_as_png()
+            finger((200, 600), (200, 560), (200, 500), (200, 420))
+            report = phone.report()
+            assert report["request"] == 0, "a finger that scrolls selects nothing"
+            assert phone.driver.get_screenshot_as_png() != before, "a finger scrolls the list"
+            finger((200, 600))
+            phone.until("a tap selects", lambda report: 0 < report["request"] < 2990)
+        finally:
+            phone.close()
+
+
 def a_wrong_token(page, _):
     with canopy_serve(CANOPY, "--demo") as address:
         page.open(address[:-4] + "beef")
@@ -107,12 +210,47 @@ def a_wrong_token(page, _):
         assert page.report().get("commits") is None, page.report()
 
 
-def the_server_goes_and_comes(page, _):
-    with canopy_serve(CANOPY, "--demo") as address:
+def the_server_goes_and_comes(page, folder):
+    """With the token in a file, a page attaches again by itself; with another token, the new address begins anew."""
+    token = ["--token-file", os.path.join(folder, "token")]
+    with canopy_serve(CANOPY, "--demo", *token) as address:
         page.open(address)
         page.until("live", lambda report: report["state"] == "live" and report["commits"] > 50)
     page.until("gone", lambda report: report["state"] == "gone")
     page.until_notice("does not answer")
+    port = re.search(r":(\d+)/", address)[1]
+    with canopy_serve(CANOPY, "--demo", *token, "--port", port) as again:
+        assert again == address, (again, address)
+        page.until("attached again", lambda report: report["state"] == "live" and report["again"] == 1)
+        assert page.notice() == "", page.notice()
+    with canopy_serve(CANOPY, "--demo", "--port", port) as other:
+        page.until_notice("token", seconds=30)
+        page.driver.get(other)  # only what is behind # differs
+        page.until("the new address", lambda report: report["state"] == "live" and report["again"] == 0)
+
+
+def a_recording_dropped_on_a_live_page(page, folder):
+    """It stays when the engine behind the page comes back."""
+    name = FEED + "-left"
+    with canopy_serve(CANOPY, name) as address:
+        engine = subprocess.Popen(replay("--feed", name, "--pace", "20"), stdout=subprocess.DEVNULL)
+        try:
+            page.open(address)
+            page.until("live", lambda report: report["state"] == "live" and report["commits"] > 10)
+            with open(os.path.join(folder, "run.feed"), "rb") as file:
+                drop(page, "dropped.feed", file.read())
+            page.until("dropped", lambda report: shown(report) and report["name"] == "dropped.feed")
+            engine.kill()
+            engine.wait()
+            engine = subprocess.Popen(replay("--feed", name, "--pace", "20"), stdout=subprocess.DEVNULL)
+            time.sleep(3)
+            report = page.report()
+            assert report["name"] == "dropped.feed" and report["state"] == "recording", report
+            page.driver.back()
+            page.until("the live feed again", lambda report: report["state"] == "live" and report["name"] == name)
+        finally:
+            engine.kill()
+            engine.wait()
 
 
 def a_recording_by_its_server(page, folder):
@@ -236,16 +374,20 @@ def touch(page, folder):
 
 
 def dense_displays(page, folder):
+    """At each zoom of the browser a pixel of the canvas is one of the display."""
     with folder_server(folder) as server:
-        dense = Page(900, 700, density=2)
-        try:
-            dense.open(f"{server}/?open=run.feed")
-            dense.until("shown", shown)
-            width, css = dense.driver.execute_script(
-                "const c = document.getElementById('inspector'); return [c.width, c.clientWidth];")
-            assert width == 2 * css, (width, css)
-        finally:
-            dense.close()
+        for density in (2, 1.25, 1.1, 0.67, 0.25):
+            dense = Page(1000, 800, density=density)
+            try:
+                dense.open(f"{server}/?open=run.feed")
+                dense.until(f"shown at {density}", shown)
+                sizes = dense.run("const canvas = document.getElementById('inspector');"
+                                  "const box = await new Promise(go => new ResizeObserver(seen => "
+                                  "go(seen[0].devicePixelContentBoxSize[0])).observe(canvas, {box: 'device-pixel-content-box'}));"
+                                  "return [[canvas.width, canvas.height], [box.inlineSize, box.blockSize]];")
+                assert sizes[0] == sizes[1], (density, sizes)
+            finally:
+                dense.close()
 
 
 def drop(page, name, content, shift=False):
@@ -355,8 +497,10 @@ def main():
         shutil.copy(os.environ["CANOPY_PAGE_FONT"], os.path.join(folder, "font.ttf"))
         record(folder)
         try:
-            for test in (a_recording_by_its_server, time_and_address, downloads, touch, dense_displays, dropped_files,
-                         two_recordings, ten_questions, damaged_recordings, a_live_feed, servers_of_an_events_feed, a_wrong_token, the_server_goes_and_comes):
+            for test in (a_recording_by_its_server, time_and_address, links, copied_text, downloads, touch, dense_displays,
+                         small_displays, dropped_files, two_recordings, ten_questions, damaged_recordings, a_live_feed,
+                         a_recording_dropped_on_a_live_page, servers_of_an_events_feed, a_wrong_token,
+                         the_server_goes_and_comes):
                 if len(sys.argv) > 4 and test.__name__ not in sys.argv[4:]:
                     continue
                 began = time.monotonic()

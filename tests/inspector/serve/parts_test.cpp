@@ -7,7 +7,10 @@
 #include <serve/router.h>
 #include <serve/token.h>
 #include <sources/attachment.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 using namespace canopy;
@@ -46,6 +49,34 @@ TEST_CASE("serve: a token is 32 digits, new each time, and only the whole one is
     CHECK_FALSE(same_token(token, other));
   }
   CHECK_FALSE(same_token("", ""));
+}
+
+TEST_CASE("serve: a token in a file stays, and only its owner may read it") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("canopy-token-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const std::string path = (folder / "token").string();
+  const auto made = kept_token(path);
+  REQUIRE(made);
+  CHECK(made->size() == 32);
+  CHECK((fs::status(path).permissions() & fs::perms::all) == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(*kept_token(path) == *made);
+  const auto why = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    const auto token = kept_token(path);
+    return token ? "taken: " + *token : token.error().text;
+  };
+  CHECK(why(std::string(40, 'a') + "\r\n") == "taken: " + std::string(40, 'a'));
+  const std::string none = path + ": this is no token; expected a line of 32 to 128 letters and digits";
+  for (const std::string& text : {std::string(), std::string(31, 'a'), std::string(129, 'a'), std::string(40, ' '),
+                                  std::string(40, 'a') + "\nb", std::string(40, '\xff')})
+    CHECK(why(text) == none);
+  fs::permissions(path, fs::perms::group_read, fs::perm_options::add);
+  CHECK(why(*made) == path + ": its mode is 0640; expected that only its owner can read it (chmod 600)");
+  CHECK(kept_token(folder.string()).error().text == folder.string() + ": it is a folder; expected a file");
+  CHECK(kept_token((folder / "none" / "token").string()).error().text ==
+        (folder / "none" / "token").string() + ": it cannot be made: No such file or directory");
+  fs::remove_all(folder);
 }
 
 TEST_CASE("serve: the hosts of a server that listens on one address, and on all") {

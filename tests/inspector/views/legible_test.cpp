@@ -2,7 +2,9 @@
 #include <canopy/feed/events.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mirror/clean_text.h>
+#include <views/panels.h>
 
 #include "ink.h"
 #include "show.h"
@@ -61,6 +63,74 @@ TEST_CASE("no words are printed over others or cut at a side, from the least win
       shown.screen.key(*shown.app, page);
     }
   }
+}
+
+TEST_CASE(
+    "on a small display one panel fills the window, a list leads to the others, and what is printed can be read") {
+  for (const auto& [width, height] : {std::pair(390.F, 844.F), {360.F, 640.F}, {844.F, 390.F}, {780.F, 900.F}}) {
+    Stage shown(width, height);
+    busy(shown);
+    CAPTURE(width);
+    CHECK(shown.app->full_window() == 'T');
+    for (const PanelInfo& panel : panels()) {
+      if (panel.is_bar()) continue;
+      CAPTURE(panel.title);
+      shown.app->fill_window(panel.key);
+      shown.draw();
+      CHECK(shown.app->full_window() == panel.key);
+      const Ink ink;
+      CHECK(ink.has(panel.title));
+      CHECK(ink.has("hit rate"));
+      CHECK(ink.overprinted() == std::vector<std::string>{});
+      CHECK_MESSAGE(ink.cut().empty(), fmt::format("{}", fmt::join(ink.cut(), " | ")));
+    }
+    // The list's arrows lead through all of them, and Esc back to the tree.
+    shown.screen.press(*shown.app, ImGuiKey_Escape);
+    shown.draw();
+    CHECK(shown.app->full_window() == 'T');
+    const Ink ink;
+    const Ink::Line* next = ink.find(">");
+    REQUIRE(next);
+    for (const char key : {'S', 'M', 'R'}) {
+      shown.screen.click(*shown.app, {(next->from.x + next->to.x) / 2, (next->from.y + next->to.y) / 2});
+      shown.draw();
+      CHECK(shown.app->full_window() == key);
+    }
+  }
+}
+
+TEST_CASE("Ctrl C copies the text of the panel under the mouse, row by row") {
+  Stage shown;
+  busy(shown);
+  const auto copied = [&](const char* title) {
+    const Ink::Line* line = nullptr;
+    const Ink ink;
+    line = ink.find(title);
+    REQUIRE(line);
+    ImGui::GetIO().MousePos = {line->from.x + 2, line->from.y + 2};
+    shown.draw();
+    ImGui::GetIO().KeyCtrl = true;
+    shown.screen.press(*shown.app, ImGuiKey_C);
+    ImGui::GetIO().KeyCtrl = false;
+    shown.app->copy_wanted_text();
+    return std::string(ImGui::GetClipboardText());
+  };
+  const std::string requests = copied("REQUESTS");
+  CHECK(requests.starts_with("REQUESTS"));
+  CHECK(requests.find("\nid\tnamespace\tprompt\thit") != std::string::npos);
+  CHECK(requests.find("\n1000009\t") != std::string::npos);
+  CHECK(requests.find("TREE") == std::string::npos);
+  shown.draw();
+  CHECK(Ink().has("copied REQUESTS"));
+  const std::string health = copied("request p50");
+  CHECK(health.find("hit rate") != std::string::npos);
+  CHECK(health.find("evictable") != std::string::npos);
+  CHECK(health.find("REQUESTS") == std::string::npos);
+  // Without the key nothing is copied.
+  ImGui::SetClipboardText("as before");
+  shown.draw();
+  shown.app->copy_wanted_text();
+  CHECK(std::string(ImGui::GetClipboardText()) == "as before");
 }
 
 TEST_CASE("no figure of the health bar moves another one") {

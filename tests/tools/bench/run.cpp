@@ -10,6 +10,7 @@
 #define CANOPY_BENCH_SECTIONS(SECTION) \
   SECTION(replay)                      \
   SECTION(policy)                      \
+  SECTION(tenant)                      \
   SECTION(shard)                       \
   SECTION(engine)                      \
   SECTION(c)                           \
