@@ -17,6 +17,7 @@
 #include <set>
 #include <utility>
 
+#include "place.h"
 #include "router.h"
 
 namespace canopy::inspector {
@@ -57,19 +58,6 @@ struct Shared {
   std::set<PageSocket*> sockets;
   std::list<Connection*> waiting;  ///< connections without a whole request, from the one that has waited longest
   std::function<void()> wake;      ///< starts the clock that reads the feeds
-};
-
-/// A place among the connections.
-class Place {
- public:
-  explicit Place(Shared& shared) : shared_(&shared) { ++shared_->connections; }
-  Place(Place&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
-  ~Place() {
-    if (shared_) --shared_->connections;
-  }
-
- private:
-  Shared* shared_;
 };
 
 /// A page's websocket.
@@ -151,7 +139,8 @@ class PageSocket : public std::enable_shared_from_this<PageSocket> {
 /// A connection that speaks HTTP.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, Shared& shared) : shared_(shared), place_(shared), stream_(std::move(socket)) {
+  Connection(tcp::socket socket, Shared& shared)
+      : shared_(shared), place_(shared.connections), stream_(std::move(socket)) {
     shared_.waiting.push_back(this);
   }
   ~Connection() { shared_.waiting.remove(this); }
@@ -159,8 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Ends the connection, to make room for another one.
   void drop() {
     shared_.waiting.remove(this);
-    BoostError ignored;
-    stream_.socket().close(ignored);
+    stream_.close();
   }
 
   void read() {
@@ -181,7 +169,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
-  std::size_t most() const { return shared_.settings.limits.connections; }
   const Request& request() const { return parser_->get(); }
 
   std::string_view value(http::field field) const { return view(request()[field]); }
@@ -209,7 +196,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void answer() {
-    const bool refused = shared_.connections > most();
+    const bool refused = shared_.connections > shared_.settings.limits.connections;
     // Without its body, the next request could not be found.
     keep_ = request().keep_alive() && parser_->is_done() && !refused;
     if (refused) return say(http::status::service_unavailable, "The server has as many connections as it may have.");
