@@ -11,7 +11,7 @@ namespace canopy::hazard {
 namespace {
 
 constexpr int kLooks = 16;  ///< lives that an eviction by the index looks at
-constexpr double kDeviations = 2, kOfCapacity = 0.2, kOfHits = 0.003, kMostPatience = 16;
+constexpr double kDeviations = 1.5, kOfCapacity = 0.2, kOfHits = 0.003, kMostPatience = 16, kStakes = 0.0002;
 
 }  // namespace
 
@@ -24,6 +24,7 @@ void Duel::look_up(Lives::Id id, double now) {
   const double tokens = double{lives_.stride_returned(id, now)};
   if (lru_has_) lru_hit_ += double{life.worth} * tokens;
   if (index_has_) index_hit_ += double{life.worth} * tokens;
+  if (!lru_has_) lru_missed_ += double{life.worth} * tokens;
   if (id >= oldest_) lru_tokens_ -= tokens;
   if (life.place != Life::kNowhere) index_tokens_ -= tokens;
   if (life.place != Life::kNowhere && life.tokens <= 0) leave(id);
@@ -76,11 +77,13 @@ void Duel::end_request(double capacity, double now) {
 }
 
 void Duel::fade(double part) {
-  lru_hits_ *= part, squares_ *= part;
+  lru_hits_ *= part, lru_missed_ *= part, squares_ *= part;
   for (; oldest_ < lives_.first(); ++oldest_) lru_tokens_ -= double{lives_[oldest_].tokens};
   for (std::size_t i = held_.size(); i-- > 0;)
     if (!lives_.knows(held_[i])) leave(held_[i]);
 }
+
+bool Duel::lru_rules() const { return lru_rules_ || lru_missed_ <= kStakes * lru_hits_; }
 
 void Duel::clear() {
   while (!held_.empty()) leave(held_.back());

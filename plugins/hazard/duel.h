@@ -9,13 +9,14 @@ namespace canopy::hazard {
 /// their hits is evidence. The order in use is changed when the evidence against it, counted since it was last none,
 /// exceeds
 ///
-///   limit = min(2 * sqrt(sum of squared differences), capacity / 5 + 0.3 % of lru's hits)
+///   limit = min(1.5 * sqrt(sum of squared differences), capacity / 5 + 0.3 % of lru's hits)
 ///
-/// The index is in use at first. To return it needs the limit once, then twice, four times, up to 16 times.
+/// The index is in use at first, as soon as lru's pool misses 0.02 % of what it hits. To return it needs the limit
+/// once, then twice, four times, up to 16 times.
 ///
-/// So with the index in use the pool falls behind lru's by one limit at most, and a change costs at most the tokens
-/// that the two pools do not share. It can fall behind again only after the index was ahead, in its pool, by more than
-/// the last time. Losses are thus few, and each is small against the hits or against what chance makes of them.
+/// So with the index in use the pool falls behind lru's by one limit, and a change costs at most the tokens that the
+/// two pools do not share. It can fall behind again only after the index was ahead, in its pool, by more than the last
+/// time.
 class Duel {
  public:
   Duel(Lives& lives, ReuseTree& tree) : lives_(lives), tree_(tree) {}
@@ -29,7 +30,8 @@ class Duel {
   /// Divides old evidence, and lets forgotten lives leave.
   void fade(double part);
   void clear();
-  bool lru_rules() const { return lru_rules_; }
+  /// Returns true if lru's order is in use.
+  bool lru_rules() const;
 
  private:
   void evict_by_index(double now);
@@ -41,10 +43,10 @@ class Duel {
   std::vector<Lives::Id> held_;  ///< by the pool that evicts by the index
   double lru_tokens_ = 0, index_tokens_ = 0;
   std::uint64_t random_ = 1;
-  bool lru_has_ = true, index_has_ = true;  ///< all strides of the request so far
-  double lru_hit_ = 0, index_hit_ = 0;      ///< tokens of the request
-  double lru_hits_ = 0, squares_ = 0;       ///< they fade
-  double against_ = 0, patience_ = 1;       ///< evidence against the order in use; limits that bring the index back
+  bool lru_has_ = true, index_has_ = true;              ///< all strides of the request so far
+  double lru_hit_ = 0, index_hit_ = 0;                  ///< tokens of the request
+  double lru_hits_ = 0, lru_missed_ = 0, squares_ = 0;  ///< they fade
+  double against_ = 0, patience_ = 1;  ///< evidence against the order in use; limits that bring the index back
   bool lru_rules_ = false;
 };
 

@@ -69,7 +69,8 @@ Rank Hazard::rank(const NodeFacts& node) {
   if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
     if (const NodeTag parent{*node.parent_tag}; session_ended_in(parent.of_class()))
       worth = std::min(worth, tree_.index(tree_.group(node.space, parent.of_class()), parent.age(now)));
-  worth *= worth_at(static_cast<double>(node.begin) + 0.5 * static_cast<double>(node.length), tag.first_turn());
+  if (config_.cost_weight > 0 || config_.first_turns != 1)
+    worth *= worth_at(static_cast<double>(node.begin) + 0.5 * static_cast<double>(node.length), tag.first_turn());
   // Rounded to a float, so that values that differ only in the last bits are equal.
   rank.major = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth)));
   return rank;

@@ -23,7 +23,7 @@ ReuseTree::Group ReuseTree::make(Group above) {
   return static_cast<Group>(nodes_.size() - 1);
 }
 
-ReuseTree::Group ReuseTree::group(NamespaceId space, std::size_t of_class) {
+ReuseTree::Group ReuseTree::find(NamespaceId space, std::size_t of_class) {
   Group& all_spaces = of_class_[of_class];
   if (all_spaces == 0) {
     Group& uses = of_hint_[uses_in(of_class)];

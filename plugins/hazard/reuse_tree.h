@@ -36,7 +36,10 @@ class ReuseTree {
 
   ReuseTree() { make(0); }
   /// Returns the group of a class in a namespace. It is made on its first use. REQUIRES: of_class < kClasses.
-  Group group(NamespaceId space, std::size_t of_class);
+  Group group(NamespaceId space, std::size_t of_class) {
+    const Group all_spaces = of_class_[of_class];
+    return space == NamespaceId::shared && all_spaces != 0 ? all_spaces : find(space, of_class);
+  }
 
   /// Adds to a bin. What survived the bin also survived all bins before `end`. REQUIRES: bin < end <= kBins.
   void add(Group group, std::size_t bin, std::size_t end, const Reuse& more);
@@ -68,6 +71,7 @@ class ReuseTree {
     bool read = false;  ///< since the last fit; few groups have nodes in the queue
   };
   Group make(Group above);
+  Group find(NamespaceId space, std::size_t of_class);
   const Node& estimate(Group group);
   const Curve& read(Group group);
 
