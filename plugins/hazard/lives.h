@@ -18,7 +18,7 @@ struct Life {
   float left = 0;                  ///< weight that was not used again
   float returning = 0;             ///< weight that was used again, in `bin`
   float tokens = 0;                ///< tokens that were not used again
-  float worth = 1;                 ///< of a hit, compared with others
+  float worth = 1;                 ///< worth of a hit, compared with others
   std::uint32_t place = kNowhere;  ///< in the duel's pool that evicts by the index
   ReuseTree::Group group = 0;
   std::uint8_t bin = 0;  ///< all bins before it are counted

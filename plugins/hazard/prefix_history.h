@@ -21,7 +21,7 @@ class PrefixHistory {
   static constexpr std::uint64_t kMostLife = (std::uint64_t{1} << 56) - 1;
   struct Entry {
     std::uint64_t print = 0;
-    std::uint64_t life : 56 = 0;  ///< of the last use; 0: of the request that is being looked up
+    std::uint64_t life : 56 = 0;  ///< life of the last use; 0: the request is being looked up
     std::uint64_t count : 8 = 0;  ///< uses; 0: it is new
   };
 

@@ -45,7 +45,7 @@ class ReuseTree {
   void add(Group group, std::size_t bin, std::size_t end, const Reuse& more);
   /// Returns the counts of a group without those below it.
   const ReuseByAge& of(Group group) const { return nodes_[group].own; }
-  /// Multiplies all counts by `part` and makes the curves anew.
+  /// Multiplies all counts by `part` and makes new curves.
   void fit(double part);
   bool learned() const { return learned_; }  ///< true if `fit` has seen any data
 
