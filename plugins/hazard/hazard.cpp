@@ -4,21 +4,39 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <stdexcept>
-#include <utility>
-
-#include "counts_file.h"
 
 namespace canopy::hazard {
 namespace {
 
-constexpr double kHalfLife = 5000;  ///< half-life of counts, in ages
+constexpr double kHalfLife = 5000;  ///< half-life of counts, in ages; that of the duel's evidence is twice as long
 constexpr double kLeastBetweenFits = 20;
 constexpr double kNewBeforeFit = 0.055;  ///< time since the last fit, as a share of the time that the counts stand for
 constexpr double kHistoryTurnovers = 8;
 constexpr double kCostDepth = 8192;  ///< tokens
-constexpr std::size_t kMostRunning = 65536;
+constexpr std::size_t kMostRunning = 65536, kAhead = 32;
+
+/// Returns a rank's minor word: the time of the node's last use. Its lower bits describe the node for people: its
+/// class, the bin of its age, and whether the order is lru's. Nodes that differ only in them may leave in any order.
+std::uint64_t minor_of(Tick used, std::size_t of_class, std::size_t age, bool by_lru) {
+  return used << 18 | std::uint64_t{by_lru} << 17 | age << kClassBits | of_class;
+}
+static_assert(kClassBits == 12 && kBins < 32);
+
+std::string form() {
+  std::string ages;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    std::array<char, 16> edge{};
+    std::snprintf(edge.data(), edge.size(), "%.2g|", kBinEdges[bin] / kAgesPerTurnover);
+    ages += edge.data();
+  }
+  return "{major:real} hits expected per token and turnover, used {minor.18-63:ago}; {minor.0-2:used once|used "
+         "twice|used 3 to 5 times|used 6 to 15 times|used 16 to 63 times|used 64 times or more|never used}, "
+         "{minor.3-5:below 640|640 to 1,279|1,280 to 3,071|3,072 to 8,191|8,192 or more} new tokens, "
+         "{minor.6-6:short|long} answer{minor.7-8:|, tool call pending|, session ended}"
+         "{minor.9-11:|, class 1|, class 2|, class 3|, class 4|, class 5|, class 6|, class 7}; "
+         "age from {minor.12-16:" +
+         ages + "more than 8} turnovers{minor.17-17:|; in lru's order}";
+}
 
 /// Returns the prints of the whole strides of a request's prompt. After a resume the prints continue into the answer.
 std::span<const std::uint64_t> prompt_prints(const RequestFacts& request) {
@@ -28,181 +46,136 @@ std::span<const std::uint64_t> prompt_prints(const RequestFacts& request) {
 
 }  // namespace
 
-Hazard::Hazard(const Config& config) : config_(config) {
-  const auto demand = [](const Result<std::monostate>& done) {
-    if (!done) throw std::runtime_error(done.error().text);
-  };
-  if (!config_.save.empty()) demand(can_save_counts(config_.save));
-  if (config_.load.empty() || (config_.load == config_.save && !std::filesystem::exists(config_.load))) return;
-  demand(load_counts(config_.load, counts_));
-  counts_.fade(1);  // the loaded counts are not new
-  loaded_ = counts_.weight() > 0;
-  if (loaded_) fit(0);
-}
-
-Hazard::~Hazard() {
-  if (config_.save.empty()) return;
-  try {
-    count();
-    if (!counted_) return;
-    if (const auto saved = save_counts(config_.save, counts_); !saved)
-      std::fprintf(stderr, "canopy: hazard: %s; what was learned is not saved\n", saved.error().text.c_str());
-  } catch (const std::exception&) {
-    std::fputs("canopy: hazard: no memory to save what was learned\n", stderr);
-  }
+PolicyText Hazard::describe() const {
+  static const std::string words = form();
+  return {kRule, words.c_str()};
 }
 
 Rank Hazard::rank(const NodeFacts& node) {
-  Rank rank;
-  rank_many({&node, 1}, {&rank, 1});
+  clock_.follow(node.clock);
+  if (node.last_access == 0)
+    return {0, minor_of(node.created, kUses, 0, true)};  // part of a window that was never used
+  const double now = clock_.now();
+  if (*node.tag == 0) *node.tag = NodeTag::of(now, class_of({1, ~std::uint32_t{0}, 0, 0}), false).word;
+  const NodeTag tag{*node.tag};
+  const double age = tag.age(now);
+  const bool by_index = tree_.learned() && !lru_ranks_;
+  const std::size_t bin = bin_of(age);
+  Rank rank{0, minor_of(node.last_access, tag.of_class(), bin, !by_index)};
+  if (!by_index) return rank;
+  double worth = tree_.index(tree_.group(node.space, tag.of_class()), age, bin);
+  // A use of the node would also use its parent. If the last client of the parent reported that its session ended, the
+  // node is worth at most as much as the parent: it is left over from an earlier turn of the same session.
+  if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
+    if (const NodeTag parent{*node.parent_tag}; session_ended_in(parent.of_class()))
+      worth = std::min(worth, tree_.index(tree_.group(node.space, parent.of_class()), parent.age(now)));
+  if (config_.cost_weight > 0 || config_.first_turns != 1)
+    worth *= worth_at(static_cast<double>(node.begin) + 0.5 * static_cast<double>(node.length), tag.first_turn());
+  // Rounded to a float, so that values that differ only in the last bits are equal.
+  rank.major = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth)));
   return rank;
 }
 
+/// All nodes are ranked at once, so the order changes here and nowhere else: ranks of two orders are not comparable.
 void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const NodeFacts& node = nodes[i];
-    clock_.follow(node.clock);
-    ranks[i].major = 0;
-    if (node.last_access == 0) {  // part of a window that was never used
-      ranks[i].minor = rank_minor_unused(node.created);
-      continue;
-    }
-    const double now = clock_.now();
-    if (*node.tag == 0) set_tag(node, class_of({1, ~std::uint32_t{0}, 0, 0}));
-    const NodeTag tag(*node.tag);
-    const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
-    ranks[i].minor = rank_minor(node.last_access, tag.of_class(), {says.bin, curves_.learned() ? says.stop : kBins});
-    if (!curves_.learned()) continue;
-    double worth = says.index;
-    // A use of the node would also use its parent. If the last client of the parent reported that its session ended,
-    // the node is worth at most as much as the parent: it is left over from an earlier turn of the same session.
-    if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
-      if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
-        worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
-    if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
-    // Rounded to a float, so that values that differ only in the last bits are equal.
-    ranks[i].major = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth)));
-  }
+  lru_ranks_ = duel_.lru_rules();
+  for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = rank(nodes[i]);
 }
 
-void Hazard::set_tag(const NodeFacts& node, std::size_t of_class) {
-  const double now = clock_.now();
-  if (*node.tag == 0) lru_.came(now, node.length);
-  else lru_.used(NodeTag(*node.tag).last_use(), now, node.length);
-  *node.tag = NodeTag::of(now, of_class);
-}
-
-void Hazard::evicted(const NodeFacts& node, const Eviction& eviction) {
-  if (*node.tag == 0) return;
-  clock_.follow(node.clock);
-  const Cause cause = eviction.cause;
-  lru_.left(NodeTag(*node.tag).last_use(), clock_.now(), node.length,
-            cause == Cause::room || cause == Cause::other_group || cause == Cause::limit);
+/// Returns the worth of a hit at this depth, in tokens, compared with others.
+double Hazard::worth_at(double depth, bool first_turn) const {
+  return (first_turn ? config_.first_turns : 1) * (1 + config_.cost_weight * depth / kCostDepth);
 }
 
 void Hazard::arrived(const RequestFacts& request) {
   learn(request.clock);
   if (request.id == 0) return;
-  const auto at = find(request.id);
-  if (at != running_.end() && at->id == request.id) {
-    at->arrived = request.clock.now, at->lru = lru_.oldest();
-    return;
-  }
-  running_.insert(at, {request.id, request.clock.now, lru_.oldest()});
-  if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted and never resumed
+  if (arrived_.size() == kMostRunning) arrived_.clear();  // retracted and never resumed
+  arrived_[request.id] = request.clock.now;
 }
 
 void Hazard::ended(const RequestFacts& request, Path& path) {
-  history_.prefetch(prompt_prints(request));
+  const auto prints = prompt_prints(request);
+  for (std::size_t i = 0; i < kAhead; ++i) history_.prefetch(prints, i);
   learn(request.clock);
   ends_told_ |= (request.hints & hint::kSessionEnded) != 0;
-  Running arrival;
-  if (const auto at = find(request.id); at != running_.end() && at->id == request.id) {
-    arrival = *at;
-    if (request.ending != Ending::retracted) running_.erase(at);
-  }
-  Use use{1, request.prompt - std::min(request.prompt, request.matched), request.output, request.hints};
-  strides_.clear();
-  if (request.ending != Ending::retracted) {
-    use.fresh = request.prompt - static_cast<std::uint32_t>(look_up(prompt_prints(request)) * kPrintStride);
-    follow(use, request.matched, arrival.lru);
-  }
+  const bool retracted = request.ending == Ending::retracted;  // it arrives again
+  const auto running = arrived_.find(request.id);
+  const Tick arrived = running == arrived_.end() ? 0 : running->second;
+  if (running != arrived_.end() && !retracted) arrived_.erase(running);
 
+  Use use{1, request.prompt - std::min(request.prompt, request.matched), request.output, request.hints};
+  bool first_turn = false;
+  strides_.clear();
+  if (!retracted) {
+    const std::size_t known = look_up(prints);
+    use.fresh = request.prompt - static_cast<std::uint32_t>(known * kPrintStride);
+    // A later turn continues what one request brought; a preamble was used by several.
+    first_turn = known == 0 || strides_[known - 1]->count > 2;
+  }
+  std::array<ReuseTree::Group, kUses> groups{};
+  const auto group_of = [&](std::uint32_t count) {
+    ReuseTree::Group& group = groups[uses_of(use.count = count)];
+    return group != 0 ? group : group = tree_.group(request.space, class_of(use));
+  };
+  std::uint64_t end = 0;
   for (NodeFacts node; path.next(node);) {
-    // A part of a window that the request did not use.
-    if (std::max(node.created, node.last_access) < arrival.arrived) continue;
+    end = std::max<std::uint64_t>(end, node.begin + node.length);
+    if (std::max(node.created, node.last_access) < arrived) continue;  // a part of a window that it did not use
     const std::size_t first = node.begin / kPrintStride, last = (node.begin + node.length - 1) / kPrintStride;
     const std::size_t middle = first + (last - first + 1) / 2;
-    use.count = middle < strides_.size() ? strides_[middle]->count() : 1;
-    set_tag(node, class_of(use));
+    const auto count = middle < strides_.size() ? static_cast<std::uint32_t>(strides_[middle]->count) : 1;
+    use.count = count;
+    *node.tag = NodeTag::of(clock_.now(), class_of(use), first_turn).word;
   }
+  if (retracted) return;
+
+  // Begins a life for consecutive strides of one group. The last one has the rest of the path as well.
+  for (std::size_t i = 0, begin = 0; i <= strides_.size(); ++i) {
+    if (i < strides_.size() && group_of(strides_[i]->count) == group_of(strides_[begin]->count)) continue;
+    const bool is_last = i == strides_.size();
+    const double from = static_cast<double>(begin * kPrintStride);
+    const double to = is_last ? std::max(from, static_cast<double>(end)) : static_cast<double>(i * kPrintStride);
+    for (std::size_t stride = begin; stride < i; ++stride)
+      strides_[stride]->life = lives_.next() & PrefixHistory::kMostLife;
+    const ReuseTree::Group group = group_of(begin < i ? static_cast<std::uint32_t>(strides_[begin]->count) : 1);
+    Life& life = lives_.begin(clock_.now(), group, i - begin, to - from);
+    life.worth = static_cast<float>(worth_at(0.5 * (from + to), first_turn));
+    life.goes_on = !is_last;
+    duel_.put(lives_.next() - 1);
+    begin = i;
+  }
+  duel_.end_request(clock_.capacity(), clock_.now());
 }
 
-/// Counts a use of each stride of a prompt. Returns how many of them were known before the first unknown one.
+/// Ends the life of each stride of a prompt and counts the use. Returns how many strides were known before the first
+/// unknown one.
 std::size_t Hazard::look_up(std::span<const std::uint64_t> prints) {
-  history_.promise(prints.size());
   std::size_t known = 0;
   for (std::size_t i = 0; i < prints.size(); ++i) {
-    history_.prefetch_behind(prints, i);
+    history_.prefetch(prints, i + kAhead);
     PrefixHistory::Entry& entry = history_.use(prints[i]);
-    if (known == i && entry.count() > 0) ++known;
-    entry.set(std::min(entry.count() + 1, kMostCount), entry.life());
+    if (known == i && entry.count > 0) ++known;
+    duel_.look_up(entry.life, clock_.now());
+    entry.count = std::min<std::uint8_t>(entry.count + 1, kMostCount);
+    entry.life = 0;
     strides_.push_back(&entry);
   }
   return known;
 }
 
-/// Ends a life and begins one for each stride that was looked up.
-void Hazard::follow(Use use, std::size_t matched, const LruTwin::Oldest& lru) {
-  std::size_t of_class = kClasses, strides = 0;
-  const std::size_t any_count = class_of(use);
-  const auto begin_life = [&] {
-    if (strides > 0) lives_.begin(clock_.now(), of_class, std::exchange(strides, 0));
-  };
-  for (std::size_t i = 0; i < strides_.size(); ++i) {
-    PrefixHistory::Entry& entry = *strides_[i];
-    if (const double last = lives_.stride_returned(entry.life(), clock_.now(), counts_); last >= 0) {
-      const bool hit = (i + 1) * kPrintStride <= matched;
-      caution_.asked(hit, kPrintStride, last, lru);
-      if (!hit) lru_.returned(last, kPrintStride);
-    }
-    const std::size_t now_of = class_with(any_count, entry.count());
-    if (now_of != of_class) begin_life();
-    of_class = now_of;
-    entry.set(entry.count(), lives_.next());
-    ++strides;
-  }
-  begin_life();
-}
-
 void Hazard::learn(const PolicyClock& clock) {
   clock_.follow(clock);
-  const double capacity = clock.capacity == kUnlimited ? 0 : static_cast<double>(clock.capacity);
   history_.limit(
-      std::max(config_.history, static_cast<std::uint64_t>(kHistoryTurnovers * capacity / double{kPrintStride})));
+      std::max(config_.history, static_cast<std::uint64_t>(kHistoryTurnovers / kPrintStride * clock_.capacity())));
   const double since = clock_.now() - fitted_;
   if (since < kLeastBetweenFits || since < kNewBeforeFit * counted_for_) return;
-  count();
+  fitted_ = clock_.now();
+  lives_.count(fitted_);
   const double part = std::exp2(-since / kHalfLife);
   counted_for_ = (counted_for_ + since) * part;
-  counts_.fade(part);
-  caution_.fade(part);
-  fit(capacity);
-}
-
-void Hazard::count() {
-  lives_.count(clock_.now(), counts_);
-  counted_ |= counts_.changed();
-}
-
-void Hazard::fit(double capacity) {
-  fitted_ = clock_.now();
-  curves_.fit(counts_, caution_.of(capacity, capacity > 0 && (loaded_ || clock_.now() >= kHalfLife)));
-}
-
-std::vector<Hazard::Running>::iterator Hazard::find(std::uint64_t id) {
-  return std::lower_bound(running_.begin(), running_.end(), id,
-                          [](const Running& one, std::uint64_t wanted) { return one.id < wanted; });
+  tree_.fit(part);
+  duel_.fade(std::sqrt(part));
 }
 
 }  // namespace canopy::hazard

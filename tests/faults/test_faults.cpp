@@ -64,6 +64,7 @@ constexpr Check kChecks[] = {
     {"planted_test_bind", {"--source-file=*chunk_*"}, {"python/bind"}},
     {"planted_test_c", {"--source-file=*contract_test*"}, {"c/"}},
     {"planted_test_c", {"--source-file=*lockstep_test*"}, {"c/"}},
+    {"planted_test_c", {"--source-file=*memory_test*,*hostile_test*"}, {"c/"}},
     {"planted_test_tiers", {"--source-file=*page_record*"}, {"core/tiers/page_record"}},
     {"planted_test_bridge", {"--source-file=*workers_test*"}, {"inspector/bridge"}},
     {"planted_test_bridge", {"--source-file=*follower_test*"}, {"inspector/bridge"}},

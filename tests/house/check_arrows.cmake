@@ -35,7 +35,6 @@ foreach(folder IN LISTS folders)
     room(${folder} ${name} core/api)
   endif()
 endforeach()
-list(APPEND below_plugins/hazard core/base)        # its file
 list(APPEND below_plugins/redis core/base)         # descriptors, error messages
 list(APPEND below_plugins/sim_storage core/base)   # random numbers
 list(APPEND below_plugins/slots core/base)         # its files

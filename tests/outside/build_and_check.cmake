@@ -52,6 +52,7 @@ step(${configure} -S ${share}/examples -B ${WORK}/examples)
 step(${CMAKE_COMMAND} --build ${WORK}/examples)
 is_optimised(${WORK}/examples)
 check(${WORK}/examples/hits_buy_time.so)
+check(${WORK}/examples/small_hazard.so)
 set(one_request_file ${share}/examples/one_request/one_request.yaml)
 step(${WORK}/examples/one_request ${one_request_file} ${shipped})
 

@@ -116,6 +116,16 @@ def test_policies(trace, folder):
         done = run(*policies, "--policy", pair, "--capacity", "100k", "--least", -1, *hard)
         assert done.returncode == code, (done.stdout, done.stderr)
 
+    # Traffic: the same name and seed make the same trace, seeds of one name are summed up, capacities are shares.
+    for seed in (1, 2, 1):
+        assert run(SOURCE / "scripts/traffic_traces", folder / f"traffic{seed}", "--seed", seed, "--only", "cron",
+                   "--hours", 0.3).returncode == 0
+        written.append((folder / f"traffic{seed}/cron.jsonl").read_text())
+    assert written[3] == written[5] != written[4]
+    done = run(*policies, "--share", "5,50", *[folder / f"traffic{seed}/cron.jsonl" for seed in (1, 2)])
+    assert done.returncode == 0, done.stderr
+    assert "geometric mean of 4 rows; " in done.stdout and " of 2 means of seeds are below -1 %" in done.stdout, done.stdout
+
     done = run(*policies, "--policy", "lru,lruu", "--capacity", "30k", trace)
     assert done.returncode == 1 and "lruu" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
