@@ -84,7 +84,7 @@ std::string ScreenText::text_in(const Area& area) const {
     const float x = (std::max(line.from.x, line.clip.x) + std::min(line.to.x, line.clip.z)) / 2, y = middle(line);
     if (x >= area.x && x < area.x + area.width && y >= area.y && y < area.y + area.height) order.push_back(&line);
   }
-  std::stable_sort(order.begin(), order.end(), [&](const Line* a, const Line* b) { return middle(*a) < middle(*b); });
+  std::ranges::sort(order, {}, [&](const Line* line) { return std::pair(middle(*line), line); });
   const float em = ImGui::GetIO().Fonts->Fonts[0]->FontSize;
   std::string all;
   for (auto row = order.begin(); row != order.end();) {
