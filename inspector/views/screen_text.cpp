@@ -90,7 +90,7 @@ std::string ScreenText::text_in(const Area& area) const {
   for (auto row = order.begin(); row != order.end();) {
     const float top = middle(**row);
     const auto end = std::find_if(row, order.end(), [&](const Line* line) { return middle(*line) > top + em * 0.5F; });
-    std::stable_sort(row, end, [](const Line* a, const Line* b) { return a->from.x < b->from.x; });
+    std::ranges::sort(row, end, {}, [](const Line* line) { return std::pair(line->from.x, line); });
     for (; row != end; ++row) all += (*row)->text + (row + 1 == end ? "\n" : "\t");
   }
   return all;

@@ -81,7 +81,7 @@ TEST_CASE("options: what is refused, where and why") {
   struct Bad {
     std::string_view yaml, sentence;
   };
-  const Bad kBad[] = {
+  const Bad bad_values[] = {
       {"{ size: 0 }", "t:1:9: c.size = 0 is outside 1..64 (how large)"},
       {"{ size: 65 }", "t:1:9: c.size = 65 is outside 1..64 (how large)"},
       {"{ size: -3 }", "t:1:9: c.size = -3 is outside 1..64"},
@@ -153,7 +153,7 @@ TEST_CASE("options: what is refused, where and why") {
       {"65", "t:1:1: c.size = 65 is outside 1..64"},
       {"fast", "t:1:1: c.size = 'fast' is not a whole number"},
   };
-  for (const Bad& bad : kBad) {
+  for (const Bad& bad : bad_values) {
     CAPTURE(bad.yaml);
     const Config before;
     const auto [config, complaints] = read<Config>(bad.yaml);
