@@ -79,12 +79,21 @@ class Page:
             assert time.monotonic() < end, f"expected an address with {words!r}, got {self.driver.current_url!r}"
             time.sleep(0.03)
 
+    def frame(self):
+        """Waits until the page has drawn again; if it has nothing to draw, a second."""
+        seen, end = self.report()["frames"], time.monotonic() + 1
+        while self.report()["frames"] == seen and time.monotonic() < end:
+            time.sleep(0.01)
+
     def click(self, x, y):
-        """Clicks a place of the page, in its own pixels."""
+        """Clicks a place of the page, in its own pixels. The page looks at the mouse once a frame, so each step has one."""
         canvas = self.driver.find_element("id", "inspector")
         size = canvas.size
-        ActionChains(self.driver).move_to_element_with_offset(
-            canvas, x - size["width"] // 2, y - size["height"] // 2).click().perform()
+        mouse = lambda: ActionChains(self.driver)
+        for step in (mouse().move_to_element_with_offset(canvas, x - size["width"] // 2, y - size["height"] // 2),
+                     mouse().click_and_hold(), mouse().release()):
+            step.perform()
+            self.frame()
 
     def keys(self, *keys):
         ActionChains(self.driver).send_keys(*keys).perform()
