@@ -107,6 +107,7 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
   const std::string good = bytes_of(fixture("good"));
   Elf64_Ehdr header;
   std::memcpy(&header, good.data(), sizeof(header));
+  int number = 0;  // a name of its own for each: a file that is loaded must not change
   const auto refusal = [&](Elf64_Word type, auto change) {
     std::string bytes = good;
     for (std::size_t i = 0; i < header.e_phnum; ++i) {
@@ -117,7 +118,6 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
       std::memcpy(bytes.data() + header.e_phoff + i * sizeof(segment), &segment, sizeof(segment));
       break;
     }
-    static int number = 0;
     return said_of(scratch.text(("s" + std::to_string(number++) + ".so").c_str(), bytes));
   };
   const std::string unmappable = "cannot be mapped, so it is damaged", no_section = "no section fits its segment at ";
