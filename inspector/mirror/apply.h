@@ -7,8 +7,8 @@
 
 namespace canopy::inspector {
 
-/// No engine has that many namespaces: an event with a higher number is damaged. Whoever counts by the number of a
-/// namespace relies on it.
+/// No engine has that many namespaces: an event with such a number or a higher one is damaged, and is skipped. Tables by
+/// the number of a namespace rely on it.
 inline constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
 
 /// Applies events to a mirror's state: one function per kind. A damaged recording may contain anything, so each
@@ -69,9 +69,6 @@ class Apply {
   void operator()(const event::Commit&) {}
 
  private:
-  /// No engine of this machine has that many: such a recording is damaged, and the event is skipped.
-  static constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
-
   std::size_t groups() const { return state_.pools.size(); }
   void keep_text(TextKind kind, std::size_t number);
   MirrorTenant* tenant_at(std::uint32_t number, bool add);
