@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <views/notes_panel.h>
 #include <views/panels.h>
 #include <views/tree_panel.h>
 #include "layout.h"
 #include "link.h"
 #include "loading.h"
+#include "note_keeper.h"
 #include "picker.h"
 #include "settings.h"
 #include "splitters.h"
@@ -39,13 +41,16 @@ class App {
   void offer(Sources sources);
   /// Shows another source from now on.
   void connect(std::unique_ptr<Link> link);
-  /// Shows the source that came back after its end: the list of sources stays open if it is.
+  /// Shows the source that came back after its end, once no earlier moment is shown: the list of sources stays open if
+  /// it is.
   void connect_again(std::unique_ptr<Link> link);
   /// Function that writes a file with a text. Returns a message for the user: where it is, or why it could not be
   /// written.
   using Save = std::function<std::string(const std::string& name, const std::string& text)>;
   /// Lets the user export tables and traces from now on.
   void offer_exports(Save save);
+  /// Keeps the notes of recordings from now on.
+  void offer_notes(NoteStore store) { notes_.offer(std::move(store)); }
   static constexpr const char* kPictureFile = "canopy-picture.png";
   /// Returns true if the user wants the frame that was drawn last as a picture, in kPictureFile. Then call saved().
   bool picture_wanted() { return std::exchange(selection_.exports.picture, false); }
@@ -143,6 +148,7 @@ class App {
   Save save_;
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<Link> next_link_;  ///< source to show after link_, as soon as the time is not held; may be null
   std::chrono::steady_clock::time_point next_look_{};  ///< next look for an engine with an ended engine's name
   Settings settings_;
   Mirror mirror_;
@@ -165,6 +171,8 @@ class App {
   bool behind_ = false;  ///< a recording is being read, see loading()
   Loading loading_;
   Splitters splitters_;
+  NoteKeeper notes_;
+  NoteField note_field_;
 };
 
 }  // namespace canopy::inspector

@@ -7,11 +7,11 @@
 namespace canopy::inspector {
 namespace {
 
-void next_bookmark(Timeline& time) {
-  std::vector<std::uint64_t> marks = time.bookmarks;
-  std::sort(marks.begin(), marks.end());
-  const auto next = std::upper_bound(marks.begin(), marks.end(), time.at);
-  if (!marks.empty()) time.seek(next == marks.end() ? marks.front() : *next);
+void next_note(Timeline& time) {
+  const std::vector<Note>& all = time.notes.all();
+  if (all.empty()) return;
+  const auto next = std::find_if(all.begin(), all.end(), [&](const Note& note) { return note.commit > time.at; });
+  time.seek(next == all.end() ? all.front().commit : next->commit);
 }
 
 void show_help(App& app, char) { app.selection().help = !app.selection().help; }
@@ -27,9 +27,9 @@ void pause(App& app, char) { app.toggle_pause(); }
 
 void mark(App& app, char character) {
   Timeline& time = app.time();
-  if (character == 'm' && time.seekable) time.bookmarks.push_back(time.at);
+  if (character == 'm' && time.seekable) app.selection().naming = time.at;
   // The same key steps through search results, if there are more.
-  if (character == 'n' && !app.step_search(false)) next_bookmark(time);
+  if (character == 'n' && !app.step_search(false)) next_note(time);
 }
 
 void other_view(App& app, char) {
@@ -115,11 +115,9 @@ bool pressed(ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key))
 /// Handles the keys that move in time: through a recording's commits or an engine's steps.
 void press_time_keys(App& app) {
   Timeline& time = app.time();
-  if (!time.seekable) {
-    if (pressed(ImGuiKey_RightArrow)) app.mailbox().send(Command::Kind::step, 1);
-    return;
-  }
-  if (pressed(ImGuiKey_LeftArrow) && time.at > Timeline::kFirst) time.seek(time.at - 1);
+  if (pressed(ImGuiKey_RightArrow) && time.follows()) app.mailbox().send(Command::Kind::step, 1);
+  if (!time.seekable) return;
+  if (pressed(ImGuiKey_LeftArrow) && time.at > time.first) time.seek(time.at - 1);
   if (pressed(ImGuiKey_RightArrow)) time.seek(time.at + 1);
   if (pressed(ImGuiKey_Home)) time.seek(0);
   if (pressed(ImGuiKey_End)) time.seek(time.end);
