@@ -363,6 +363,8 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
     page_picture(App::kPictureFile, std::string_view(App::kPictureFile).size());
     app.saved(std::string("downloaded as ") + App::kPictureFile);
   }
+  app.spent(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count(),
+            std::uint64_t{__builtin_wasm_memory_size(0)} << 16);
   page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
   page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return 1;

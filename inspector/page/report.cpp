@@ -61,6 +61,7 @@ std::string report_of(const App& app) {
   add("tab", app.front_tab());
   add("panel", app.full_window() ? std::string(1, app.full_window()) : std::string());
   add("range", app.time().range.commits());
+  add("notes", app.time().notes.all().size());
   add("paused", static_cast<int>(app.mailbox().paused));
   return lines;
 }

@@ -78,6 +78,19 @@ void App::saved(std::string message) {
   selection_.exports.until = ImGui::GetTime() + kShown;
 }
 
+void App::attach(const std::string& name) {
+  if (!sources_.attach) return;
+  auto link = sources_.attach(name);
+  if (!link) saved(link.error().text);
+  else if (*link) connect(std::move(*link));
+}
+
+void App::spent(double frame_ms, std::uint64_t memory) {
+  constexpr std::uint64_t kCounted = 100;
+  if (cost_.frames++ % kCounted == 0) cost_.worst_ms = 0;
+  cost_.frame_ms = frame_ms, cost_.worst_ms = std::max(cost_.worst_ms, frame_ms), cost_.memory = memory;
+}
+
 void App::choose() {
   if (picker_ && link_) picker_.reset();
   else if (!picker_ && sources_.find)
@@ -172,6 +185,8 @@ void App::update() {
 
 void App::draw() {
   update();
+  // Files are offered by the panels that are drawn: the list of commands shows those of the frame before.
+  selection_.exports.offers.clear();
   Scene scene = this->scene();
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   under_mouse_ = {0, 0, display.x, display.y}, title_under_mouse_ = "all";
@@ -194,7 +209,8 @@ void App::draw() {
     end_panel();
   }
   if (shown) note_field_.draw(scene, layout.rows.to().y);
-  if (selection_.help) draw_key_sheet();
+  if (selection_.help) draw_key_sheet(*this);
+  commands_.draw(*this);
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include <views/notes_panel.h>
 #include <views/panels.h>
 #include <views/tree_panel.h>
+#include "command_list.h"
 #include "layout.h"
 #include "link.h"
 #include "loading.h"
@@ -56,6 +57,22 @@ class App {
   bool picture_wanted() { return std::exchange(selection_.exports.picture, false); }
   /// Shows a message about a file that was written.
   void saved(std::string message);
+  /// Opens the list of commands.
+  void open_commands() { commands_.open(*this); }
+  const CommandList& commands() const { return commands_; }
+  /// Returns the feeds that can be shown; none where the source cannot be changed.
+  std::vector<FoundFeed> found_feeds() const { return sources_.find ? sources_.find() : std::vector<FoundFeed>(); }
+  /// Shows a feed. If it cannot be attached to, a message says why.
+  void attach(const std::string& name);
+  /// What the inspector itself needs. The shell sets it after each frame.
+  struct Cost {
+    double frame_ms = 0;       ///< time to make the last frame that was drawn
+    std::uint64_t memory = 0;  ///< bytes in use by the program, or by the page's module; 0: not known
+    std::uint64_t frames = 0;  ///< drawn so far
+    double worst_ms = 0;       ///< longest frame of the last hundred
+  };
+  void spent(double frame_ms, std::uint64_t memory);
+  const Cost& cost() const { return cost_; }
   /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 
@@ -171,6 +188,8 @@ class App {
   bool behind_ = false;  ///< a recording is being read, see loading()
   Loading loading_;
   Splitters splitters_;
+  CommandList commands_;
+  Cost cost_;
   NoteKeeper notes_;
   NoteField note_field_;
 };

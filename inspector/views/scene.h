@@ -28,9 +28,15 @@ struct Exports {
     std::string name, text;
   };
   std::vector<File> wanted;
-  bool picture = false;  ///< the next frame is wanted as a PNG picture
-  std::string result;    ///< message about the last one; empty: none
-  double until = 0;      ///< time of ImGui's clock until which `result` is shown
+  /// A file that a panel on the screen can write: its name, and its content in words.
+  struct Offer {
+    std::string name, help;
+  };
+  std::vector<Offer> offers;  ///< of the current frame
+  std::string chosen;         ///< name of an offer that was chosen in the list of commands
+  bool picture = false;       ///< the next frame is wanted as a PNG picture
+  std::string result;         ///< message about the last one; empty: none
+  double until = 0;           ///< time of ImGui's clock until which `result` is shown
 };
 
 /// The selection: at most one item of each kind, shown by every panel.
@@ -157,6 +163,12 @@ struct Timeline {
   bool follows() const { return live && !held; }
   /// Returns true if the moment that is shown changes by itself.
   bool moves() const { return playing || follows(); }
+  /// Remembers the mirror's moment for the comparison, as A or B.
+  void remember(const Mirror& mirror, bool as_a) {
+    (as_a ? a : b) = mirror.commits();
+    (as_a ? moment_a : moment_b) = mirror.moment();
+    if (a != 0 && b != 0) difference = Mirror::difference(moment_a, moment_b);
+  }
   /// Sets the wanted commit, at least the first. The last one of a live feed is its present, which is then followed.
   void seek(std::uint64_t commit) {
     wanted = std::clamp(commit, std::min(end, first), end);

@@ -10,12 +10,6 @@
 namespace canopy::inspector {
 namespace {
 
-void remember(Timeline& time, const Mirror& mirror, bool first) {
-  (first ? time.a : time.b) = mirror.commits();
-  (first ? time.moment_a : time.moment_b) = mirror.moment();
-  if (time.a != 0 && time.b != 0) time.difference = Mirror::difference(time.moment_a, time.moment_b);
-}
-
 /// Places on the line of time, which is always the whole time.
 struct BarArea {
   const TimeAxis& axis;
@@ -170,10 +164,10 @@ void draw_live_player(Scene& scene) {
 
 void draw_marks(Scene& scene) {
   Timeline& time = scene.time;
-  if (button("A")) remember(time, scene.mirror, true);
+  if (button("A")) time.remember(scene.pools, true);
   explain("remembers this moment, to compare it with B");
   apart();
-  if (button("B")) remember(time, scene.mirror, false);
+  if (button("B")) time.remember(scene.pools, false);
   explain("remembers this moment, to compare it with A");
   if (!time.seekable) return;
   apart();
