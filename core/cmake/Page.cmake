@@ -33,8 +33,8 @@ function(canopy_page_source source why)
   if(NOT CANOPY_PAGE_FONT)
     list(APPEND missing "DejaVuSans.ttf")
   endif()
-  find_program(CANOPY_PYTHON python3)
-  if(NOT CANOPY_PYTHON)
+  find_program(CANOPY_PYTHON3 python3)
+  if(NOT CANOPY_PYTHON3)
     list(APPEND missing "python3")
   endif()
   find_program(CANOPY_GZIP gzip)
@@ -52,7 +52,7 @@ function(canopy_page_source source why)
   set(folder ${PROJECT_BINARY_DIR}/page)
   ExternalProject_Add(canopy_page SOURCE_DIR ${PROJECT_SOURCE_DIR} BINARY_DIR ${folder} PREFIX ${folder}/steps
     CMAKE_ARGS -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/core/cmake/wasi.cmake -DCANOPY_WASI_CLANG=${CANOPY_WASI_CLANG}
-               -DCANOPY_IMGUI_SOURCE=${imgui} -DCANOPY_PAGE_FONT=${CANOPY_PAGE_FONT} -DCANOPY_PYTHON=${CANOPY_PYTHON} -DCMAKE_BUILD_TYPE=None -DCMAKE_UNITY_BUILD=${CMAKE_UNITY_BUILD}
+               -DCANOPY_IMGUI_SOURCE=${imgui} -DCANOPY_PAGE_FONT=${CANOPY_PAGE_FONT} -DCANOPY_PYTHON3=${CANOPY_PYTHON3} -DCMAKE_BUILD_TYPE=None -DCMAKE_UNITY_BUILD=${CMAKE_UNITY_BUILD}
                -DCMAKE_UNITY_BUILD_BATCH_SIZE=5 -DCANOPY_WERROR=${CANOPY_WERROR}
     INSTALL_COMMAND "" BUILD_ALWAYS ON EXCLUDE_FROM_ALL ON BUILD_BYPRODUCTS ${folder}/inspector.wasm ${folder}/font.ttf)
 

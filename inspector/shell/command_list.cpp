@@ -83,7 +83,7 @@ std::vector<const ListedCommand*> CommandList::fitting() const {
 }
 
 void CommandList::draw_lines(const std::vector<const ListedCommand*>& lines, const ListedCommand*& chosen) {
-  const float width = ImGui::GetContentRegionAvail().x, keys = em() * 8;
+  const float width = ImGui::GetContentRegionAvail().x;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 from = ImGui::GetCursorPos();
@@ -91,9 +91,9 @@ void CommandList::draw_lines(const std::vector<const ListedCommand*>& lines, con
     if (i == at_ && ImGui::IsWindowAppearing()) ImGui::SetScrollHereY();
     explain(lines[i]->words);
     ImGui::SetCursorPos(from);
-    text(fitted(lines[i]->words, width - (lines[i]->keys.empty() ? 0 : keys)));
     const float wide = ImGui::CalcTextSize(lines[i]->keys.c_str()).x;
-    if (wide > 0 && wide < keys) {
+    text(fitted(lines[i]->words, width - wide - em()));
+    if (wide > 0) {
       ImGui::SameLine(width - wide - em() * 0.3F);
       text(lines[i]->keys, palette().accent);
     }

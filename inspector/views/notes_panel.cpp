@@ -30,9 +30,9 @@ std::string NotesPanel::note(const Scene& scene) const {
 
 void NotesPanel::draw(Scene& scene) {
   Timeline& time = scene.time;
-  export_button(scene, "save a copy", copy_name(scene.session.name), "the notes", [&] { return time.notes.text(); });
   if (button("note this moment")) scene.selection.naming = time.at;
   explain("Marks the moment that is shown, and asks for a name (m).");
+  export_button(scene, "save a copy", copy_name(scene.session.name), "the notes", [&] { return time.notes.text(); });
   if (time.notes.all().empty())
     return nothing_here(
         "No notes yet. m marks the moment that is shown and asks for a name; n goes to the next note. "
@@ -41,10 +41,12 @@ void NotesPanel::draw(Scene& scene) {
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
   if (!ImGui::BeginTable("notes", 4, kNoteFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 6);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 6);
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < em() * 36;  // such as a phone's: no time
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * (is_narrow ? 5.F : 6.F));
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
+                          em() * 6);
   ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 9);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 8.4F);
   column_heads({{"commit", true}, {"after", true}, {"note"}, {""}});
   const TimeAxis axis(time.history);
   std::uint64_t removed = 0;
@@ -64,8 +66,7 @@ void NotesPanel::draw_row(Scene& scene, const TimeAxis& axis, const Note& each, 
   explain(time.has(each.commit) ? "Goes to this moment." : "This moment of the live feed is no longer kept.");
   ImGui::SetCursorPos(from);
   number(grouped(each.commit));
-  ImGui::TableNextColumn();
-  number(when(axis, each.commit));
+  if (ImGui::TableNextColumn()) number(when(axis, each.commit));
   ImGui::TableNextColumn();
   text(fitted(each.text.empty() ? "-" : each.text, ImGui::GetContentRegionAvail().x),
        each.text.empty() ? palette().dim : palette().text);
