@@ -46,7 +46,7 @@ void NotesPanel::draw(Scene& scene) {
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
                           em() * 6);
   ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 8.4F);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 9.2F);
   column_heads({{"commit", true}, {"after", true}, {"note"}, {""}});
   const TimeAxis axis(time.history);
   std::uint64_t removed = 0;
