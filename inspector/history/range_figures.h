@@ -34,7 +34,7 @@ struct RangeFigures {
   std::uint64_t other_paid = 0;                   ///< the same by pairs that were not counted apart
   std::vector<TenantFigures> tenants;             ///< those with a figure that is not 0, by row
   std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
-  Histograms histograms;                          ///< of all tenants
+  Histograms histograms;                          ///< samples of all tenants
 
   std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
 };

@@ -14,7 +14,7 @@ class StreamLink final : public LiveLink {
  public:
   /// Sends the bytes of a command to the server.
   using Send = std::function<void(const Command&)>;
-  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  ///< of events that wait
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  ///< room for events that wait
   static constexpr std::size_t kPastBytes = std::size_t{64} << 20;
 
   StreamLink(const FeedShape& header, std::string name, Send send)

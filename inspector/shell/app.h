@@ -64,12 +64,12 @@ class App {
   std::vector<FoundFeed> found_feeds() const { return sources_.find ? sources_.find() : std::vector<FoundFeed>(); }
   /// Shows a feed. If it cannot be attached to, a message says why.
   void attach(const std::string& name);
-  /// What the inspector itself needs. The shell sets it after each frame.
+  /// The inspector's own needs. The front sets them after each frame.
   struct Cost {
-    double frame_ms = 0;       ///< time to make the last frame that was drawn
+    double frame_ms = 0;       ///< time to make the last frame
     std::uint64_t memory = 0;  ///< bytes in use by the program, or by the page's module; 0: not known
     std::uint64_t frames = 0;  ///< drawn so far
-    double worst_ms = 0;       ///< longest frame of the last hundred
+    double worst_ms = 0;       ///< longest of the latest frames, at most a hundred
   };
   void spent(double frame_ms, std::uint64_t memory);
   const Cost& cost() const { return cost_; }

@@ -11,7 +11,7 @@ namespace canopy::inspector {
 
 struct Timeline;
 
-/// Where the notes of recordings are kept.
+/// A place for the notes of recordings.
 struct NoteStore {
   /// Returns the text that is kept for a recording; empty: none.
   std::function<Result<std::string>(const std::string& recording)> load;

@@ -56,7 +56,7 @@ class KeptPast {
   std::deque<Part> parts_;
   std::uint64_t end_ = 1;  ///< place after the last event
   bool whole_ = true;      ///< the last event so far ended a commit
-  bool skipping_ = false;  ///< inside a keyframe that tells the mirror nothing
+  bool skipping_ = false;  ///< inside a keyframe that is not news to the mirror
   /// A copy shortly before the last target, for steps back from there.
   struct Near {
     Mirror mirror;

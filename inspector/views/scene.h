@@ -32,7 +32,7 @@ struct Exports {
   struct Offer {
     std::string name, help;
   };
-  std::vector<Offer> offers;  ///< of the current frame
+  std::vector<Offer> offers;  ///< those of the current frame
   std::string chosen;         ///< name of an offer that was chosen in the list of commands
   bool picture = false;       ///< the next frame is wanted as a PNG picture
   std::string result;         ///< message about the last one; empty: none
@@ -143,7 +143,7 @@ struct Timeline {
   std::shared_ptr<const History> detail;  ///< May be null (not read yet, or a live feed).
   float speed = 1;                        ///< playback speed relative to the recorded time
   Notes notes;
-  std::string notes_place;      ///< where they are kept, in words; empty: nowhere
+  std::string notes_place;      ///< place where they are kept, in words; empty: nowhere
   std::string notes_complaint;  ///< reason why they are not kept; empty: they are
   std::uint64_t a = 0, b = 0;   ///< commits of the comparison; 0: not set
   Mirror::Moment moment_a, moment_b;
