@@ -159,7 +159,7 @@ Settings App::settings() const {
 /// Handles the input since the last frame, and updates the index for the current moment.
 void App::update() {
   const ImGuiIO& io = ImGui::GetIO();
-  if (!io.WantTextInput) {
+  if (!io.WantTextInput && !commands_.is_open()) {
     for (const ImWchar character : io.InputQueueCharacters) press_character(*this, character);
     press_named_keys(*this);
   }

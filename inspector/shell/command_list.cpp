@@ -76,7 +76,9 @@ std::vector<const ListedCommand*> CommandList::fitting() const {
   std::vector<std::pair<int, const ListedCommand*>> scored;
   for (const ListedCommand& each : all_)
     if (const int fit = fit_of(wanted_.data(), each.words); fit >= 0) scored.emplace_back(fit, &each);
-  std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;  // as they are listed
+  });
   std::vector<const ListedCommand*> lines;
   for (const auto& [fit, each] : scored) lines.push_back(each);
   return lines;
@@ -88,7 +90,6 @@ void CommandList::draw_lines(const std::vector<const ListedCommand*>& lines, con
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 from = ImGui::GetCursorPos();
     if (ImGui::Selectable("##command", i == at_)) chosen = lines[i];
-    if (i == at_ && ImGui::IsWindowAppearing()) ImGui::SetScrollHereY();
     explain(lines[i]->words);
     ImGui::SetCursorPos(from);
     const float wide = ImGui::CalcTextSize(lines[i]->keys.c_str()).x;

@@ -16,8 +16,8 @@ struct ListedCommand {
   std::function<void(App&)> act;
 };
 
-/// Returns how well `wanted` fits a line: its letters in this order, most points for letters in a row and beginnings of words.
-/// Negative: it does not fit. Without regard to capital letters.
+/// Returns how well `wanted` fits a line: its letters must be there in this order. Letters in a row and beginnings of
+/// words have most points. Negative: it does not fit. Capital letters make no difference.
 int fit_of(std::string_view wanted, std::string_view words);
 
 /// The list of all that can be done: commands of keys, panels, files that panels on the screen can write, and feeds. A

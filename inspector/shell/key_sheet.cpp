@@ -30,10 +30,6 @@ void draw_line(float at, const char* keys, const char* name, std::string_view he
   text(help);
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns what the inspector itself needs, in words.
 std::string cost_words(const App& app) {
   const App::Cost& cost = app.cost();
@@ -43,7 +39,8 @@ std::string cost_words(const App& app) {
   if (cost.memory > 0) words += fmt::format("Memory: {}", bytes(cost.memory));
   words += fmt::format("{}tree and pools {}", cost.memory > 0 ? ": " : "Memory: ", bytes(app.mirror().bytes()));
   if (app.time().live)
-    words += fmt::format(", kept past {} of at most {}", bytes(app.time().kept_bytes), bytes(app.time().most_kept_bytes));
+    words +=
+        fmt::format(", kept past {} of at most {}", bytes(app.time().kept_bytes), bytes(app.time().most_kept_bytes));
   return words + ".";
 }
 

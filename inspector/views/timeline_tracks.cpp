@@ -262,8 +262,9 @@ std::vector<ShownMark> shown_marks(const Timeline& time) {
     shown.push_back({axis.value_of(note.commit), colours.warn,
                      fitted(note.text.empty() ? "note" : note.text, em() * 12),
                      fmt::format("Note at commit {}: {}", grouped(note.commit), note.text.empty() ? "-" : note.text)});
-  std::stable_sort(shown.begin(), shown.end(),
-                   [](const ShownMark& a, const ShownMark& b) { return a.value < b.value; });
+  std::sort(shown.begin(), shown.end(), [](const ShownMark& a, const ShownMark& b) {
+    return a.value != b.value ? a.value < b.value : a.words < b.words;
+  });
   return shown;
 }
 

@@ -7,6 +7,7 @@ $CANOPY_PICTURES names a folder for pictures of the ten questions.
 import base64
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -229,6 +230,13 @@ def the_server_goes_and_comes(page, folder):
         page.until("the new address", lambda report: report["state"] == "live" and report["again"] == 0)
 
 
+def until(what, condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+
+
 def picture(page, name):
     """Keeps a picture, if a folder is named."""
     if "CANOPY_PICTURES" in os.environ:
@@ -281,7 +289,8 @@ def notes(page, folder):
         page.until("marked", lambda report: report["notes"] == 1)
         page.run("while (!module.call.types()) await new Promise(go => setTimeout(go, 20));")
         page.keys("the sweep begins", Keys.ENTER)
-        page.frame()
+        until("the browser keeps the note", lambda: "500 the sweep begins\n" in page.driver.execute_script(
+            "return Object.values(localStorage).join()"))
         picture(page, "note")
         page.open(f"{server}/?open=run.feed#panel=K")
         page.until("kept by the browser", lambda report: shown(report) and report["notes"] == 1)
@@ -292,13 +301,9 @@ def notes(page, folder):
         time.sleep(0.3)
         picture(page, "commands")
         page.keys(Keys.ENTER)
-        copy = os.path.join(folder, "run.feed.notes")
-        end = time.monotonic() + 20
-        while not os.path.exists(copy):
-            assert time.monotonic() < end, "no copy was downloaded"
-            time.sleep(0.05)
-        with open(copy, encoding="utf-8") as file:
-            assert file.read() == "canopy notes 1\n500 the sweep begins\n"
+        copy = pathlib.Path(folder, "run.feed.notes")
+        until("a copy is downloaded",
+              lambda: copy.exists() and copy.read_text() == "canopy notes 1\n500 the sweep begins\n")
         drop(page, "more.notes", b"canopy notes 1\n500 another name\n800 here it ends\n")
         page.until("added", lambda report: report["notes"] == 2)
         drop(page, "wrong.notes", b"canopy notes 1\nnonsense\n")
