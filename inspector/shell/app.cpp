@@ -128,7 +128,7 @@ bool App::pump(std::chrono::milliseconds budget) {
   behind_ = !session_.reading.empty();
   mailbox_.in_past = time_.held;
   if (!time_.held) mailbox_.hear(mirror_.paused());
-  notes_.update(link_->recording(), time_);
+  if (notes_.update(link_->recording(), time_)) saved(time_.notes_complaint);
   attach_again();
   return all;
 }

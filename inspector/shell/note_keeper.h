@@ -27,8 +27,9 @@ class NoteKeeper {
   void offer(NoteStore store) { store_ = std::move(store); }
   /// Call it when another source is shown.
   void forget() { loaded_ = false, kept_ = {}; }
-  /// `recording`: name of the recording that is shown; empty: there is none, and nothing is kept.
-  void update(const std::string& recording, Timeline& time);
+  /// `recording`: name of the recording that is shown; empty: there is none, and nothing is kept. Returns true if there
+  /// is a new reason why notes are not kept.
+  bool update(const std::string& recording, Timeline& time);
 
  private:
   NoteStore store_;

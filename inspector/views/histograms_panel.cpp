@@ -27,9 +27,18 @@ struct Chart {
   const MeasureInfo& info;
   const Histogram &range, &whole;
   bool has_range;
+  std::string unknown;             ///< reason why the feed does not report the values; empty: it does
   std::size_t first = 0, end = 0;  ///< classes
   std::uint64_t range_samples = range.samples(), whole_samples = whole.samples();
 };
+
+/// Returns the reason why a feed does not report values.
+std::string unknown_of(const Scene& scene, Measure measure) {
+  const bool of_requests = measure == Measure::depth || measure == Measure::prompt;
+  if (scene.mirror.is_from_events() && measure != Measure::lifetime)
+    return "KV events report neither requests nor hits";
+  return of_requests ? std::string() : scene.mirror.no_nodes();
+}
 
 /// Returns the highest share of a class, rounded up to a step of the axis.
 double top_of(const Chart& chart) {
@@ -44,7 +53,7 @@ double top_of(const Chart& chart) {
 
 std::string summary_of(const Chart& chart) {
   const auto of = [&](double share) { return value_words(chart.info.unit, chart.range.quantile(share)); };
-  if (chart.range_samples == 0) return "no samples in the range";
+  if (chart.range_samples == 0) return chart.whole_samples == 0 ? "" : "no samples in the range";
   return fmt::format("{}   half below {}, 90 % below {}, 99 % below {}", plural(chart.range_samples, chart.info.sample),
                      of(0.5), of(0.9), of(0.99));
 }
@@ -114,10 +123,11 @@ void draw_chart(Chart chart, const Area& area) {
   ImGui::PopID();
   chart.end = std::max(chart.range.classes(), chart.whole.classes());
   if (chart.whole_samples + chart.range_samples == 0) {
-    const char* none = "no samples yet";
-    const ImVec2 size = ImGui::CalcTextSize(none);
+    const std::string none =
+        in_lines(chart.unknown.empty() ? "no samples yet" : "Not known: " + chart.unknown + ".", plot.width);
+    const ImVec2 size = ImGui::CalcTextSize(none.c_str());
     ImGui::GetWindowDrawList()->AddText({plot.x + (plot.width - size.x) / 2, plot.y + (plot.height - size.y) / 2},
-                                        palette().dim, none);
+                                        palette().dim, none.c_str());
     return;
   }
   while (chart.range.in(chart.first) + chart.whole.in(chart.first) == 0) ++chart.first;
@@ -149,7 +159,7 @@ class HistogramsPanel final : public Panel {
     const ImVec2 from = ImGui::GetCursorScreenPos();
     for (std::size_t i = 0; i < std::size(kMeasures); ++i)
       draw_chart({kMeasures[i], scene.figures.all_tenants().histograms[i], scene.figures.whole_tenants().histograms[i],
-                  scene.figures.has_range()},
+                  scene.figures.has_range(), unknown_of(scene, static_cast<Measure>(i))},
                  {from.x + (wide + gap) * static_cast<float>(i % columns),
                   from.y + tall * static_cast<float>(i / columns), wide, tall - gap});
     ImGui::EndChild();

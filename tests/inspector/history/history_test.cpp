@@ -160,6 +160,9 @@ void check_range(const Told& told, CommitRange range) {
     if (const auto what = static_cast<Count>(i); what != Count::regretted)
       CHECK_MESSAGE(figures.counts[what] == sum.counts[what], kCounts[i].name);
   CHECK(figures.evicted == sum.evicted);
+  const auto samples = [&](Measure of) { return figures.histograms[static_cast<std::size_t>(of)].samples(); };
+  CHECK(samples(Measure::prompt) == sum.counts[Count::requests]);
+  CHECK(samples(Measure::lifetime) == sum.counts[Count::evicted]);
   CHECK(figures.other_paid == 0);
   CHECK(figures.paid.size() == sum.paid.size());
   const auto space = [&](std::uint32_t row) { return told.history.tenants()[row].space; };

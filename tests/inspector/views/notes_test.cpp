@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "ink.h"
 #include "recorded.h"
@@ -93,6 +94,18 @@ TEST_CASE("notes are text and back, and what is wrong in a file is named with it
         "run.feed.notes:2:203: a note has at most 200 bytes, this one has 300");
   CHECK_FALSE(error_of("canopy notes 1\n99999999999999999999999 a\n").empty());
   CHECK_FALSE(error_of(std::string("canopy notes 1\n5\0\x80\xff", 19)).empty());
+  // Whatever bytes a file has, it is read or refused, and what was read is written as it was read.
+  std::mt19937 random(7);
+  std::size_t read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = "canopy notes 1\n7\n40 here the hit rate falls\n300 \xc3\xa4\n";
+    for (int change = 0; change < 3; ++change) text[random() % text.size()] = static_cast<char>(random() % 256);
+    if (const auto some = Notes::parse(text, "x", 500)) {
+      ++read;
+      CHECK(*Notes::parse(some->text(), "x", 500) == *some);
+    }
+  }
+  CHECK(read > 100);
   std::string many = "canopy notes 1\n";
   for (std::size_t i = 1; i <= Notes::kMost + 1; ++i) many += std::to_string(i) + "\n";
   CHECK(error_of(many, 20'000) == "run.feed.notes:10002:1: there are more than 10,000 notes");
@@ -160,6 +173,7 @@ TEST_CASE("notes that cannot be read stay as they are, and notes of another insp
     app->time().notes.set(5, "mine");
     turn_app(screen, *app);
     CHECK(content_of(noted.notes) == wrong);
+    CHECK(Ink().has("expected a commit, a space"));  // said in the time bar, without a panel being open
     app->show_panel('K');
     turn_app(screen, *app);
     CHECK(
