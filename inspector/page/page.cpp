@@ -34,6 +34,8 @@ WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
 WEB_IMPORT(save) void page_save(const char* name, std::size_t name_bytes, const char* text, std::size_t bytes);
 /// Gives the user the canvas's picture to keep, as a PNG file.
 WEB_IMPORT(picture) void page_picture(const char* name, std::size_t bytes);
+/// Calls web_notes with the notes that the browser keeps for the recording that is shown.
+WEB_IMPORT(load_notes) void page_load_notes();
 /// Keeps the notes of the recording that is shown. Returns 0 if the browser cannot.
 WEB_IMPORT(keep_notes) int page_keep_notes(const char* text, std::size_t bytes);
 WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
@@ -87,7 +89,7 @@ struct InspectorPage {
   double drawn_at = 0;
   std::string text;                   ///< the last text that was given to the page
   std::string clipboard;              ///< the text that the user pasted
-  std::string notes;                  ///< those that the browser kept for the recording that is shown
+  std::string notes;                  ///< those that the browser keeps, see page_load_notes
   std::optional<std::string> wanted;  ///< address to show as soon as there is a picture
 
   void show(std::unique_ptr<Link> link) {
@@ -101,9 +103,8 @@ struct InspectorPage {
       page_save(name.data(), name.size(), content.data(), content.size());
       return "downloaded as " + name;
     });
-    app->offer_notes({[this](const std::string&) -> Result<std::string> { return notes; },
-                      [this](const std::string&, const std::string& content) -> Result<std::monostate> {
-                        notes = content;
+    app->offer_notes({[this](const std::string&) -> Result<std::string> { return page_load_notes(), notes; },
+                      [](const std::string&, const std::string& content) -> Result<std::monostate> {
                         if (page_keep_notes(content.data(), content.size()) != 0) return std::monostate();
                         return Error{"this browser keeps nothing for the page: save a copy of the notes"};
                       },
@@ -198,12 +199,12 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   return nullptr;
 }
 
-/// Gives the notes that the browser kept for the recording that web_open has shown. Takes the text.
+/// Answers page_load_notes. Takes the text.
 WEB_EXPORT(web_notes) void web_notes(char* text, std::size_t bytes) { page.notes = Taken(text, bytes).text(); }
 /// Adds the notes of a file to those of what is shown. Takes both. Returns null, or the reason why they cannot be read.
 WEB_EXPORT(web_add_notes) const char* web_add_notes(char* text, std::size_t bytes, char* name, std::size_t name_bytes) {
   const Taken file(text, bytes), called(name, name_bytes);
-  if (!page.app) return "Notes belong to a recording: open it first.";
+  if (!page.app || page.app->time().end == 0) return "Notes belong to a recording: open it first.";
   const auto notes = Notes::parse(file.text(), called.text(), page.app->time().end);
   if (!notes) return page.give(notes.error().text);
   for (const Note& note : notes->all()) page.app->time().notes.set(note.commit, note.text);

@@ -3,7 +3,7 @@ import * as address from './address.js';
 import {copy, listen, setCursor} from './input.js';
 import {bytes, call, load, memorySize, returned, taken, text} from './module.js';
 import {Painter} from './paint.js';
-import {addNotes, alone, beside, dropped, keepNotes, openAddress, openFile} from './recording.js';
+import {addNotes, alone, beside, dropped, keepNotes, loadNotes, openAddress, openFile} from './recording.js';
 import {Server} from './server.js';
 
 const element = id => document.getElementById(id);
@@ -124,6 +124,7 @@ async function begin() {
       attach: (at, size) => server?.attach(text(at, size)),
       save: (name, nameSize, at, size) => download(text(name, nameSize), bytes(at, size).slice()),
       picture: (at, size) => { const name = text(at, size); canvas.toBlob(png => download(name, png)); },
+      load_notes: loadNotes,
       keep_notes: (at, size) => keepNotes(text(at, size)),
       command: (at, size) => server?.command(bytes(at, size).slice()),
     });

@@ -4,6 +4,17 @@ import {bytes, call, returned, taken} from './module.js';
 
 let notesKey = null;  // of the recording that is shown, in the browser's storage
 
+/// Gives the module the notes that the browser keeps for the recording that is shown.
+export function loadNotes() {
+  let text = '';
+  try {
+    text = localStorage.getItem(notesKey) ?? '';
+  } catch {
+    // a browser that keeps nothing has no notes
+  }
+  call.notes(...taken(text));
+}
+
 /// Keeps the notes of the recording that is shown. Returns 1, or 0 if the browser cannot.
 export function keepNotes(text) {
   try {
@@ -18,7 +29,6 @@ function begin(at, size, name) {
   const why = returned(call.open(at, size, ...taken(name)));
   if (why !== null) return why;
   notesKey = `canopy-notes ${name.split('/').pop()} ${size}`;
-  call.notes(...taken(localStorage.getItem(notesKey) ?? ''));
   return null;
 }
 

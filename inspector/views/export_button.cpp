@@ -9,7 +9,8 @@ namespace canopy::inspector {
 void export_button(Scene& scene, const char* label, const std::string& file, const char* help,
                    const std::function<std::string()>& text) {
   if (!scene.selection.exports.possible) return;
-  scene.selection.exports.offers.push_back({file, help});
+  const std::string_view words = help;
+  scene.selection.exports.offers.push_back({file, std::string(words.substr(0, words.find_last_not_of(',') + 1))});
   if (scene.selection.exports.chosen == file) {
     scene.selection.exports.chosen.clear();
     scene.selection.exports.wanted.push_back({file, text()});

@@ -95,7 +95,8 @@ void draw_bars(const Chart& chart, const Area& plot, double top) {
     const double here = share_in(chart.range, i, chart.range_samples);
     const double all = share_in(chart.whole, i, chart.whole_samples);
     list->AddRectFilled({x, y(here)}, {right, bottom}, colours.accent);
-    if (chart.has_range) list->AddLine({x, y(all)}, {right, y(all)}, colours.text, std::max(2.F, em() * 0.14F));
+    if (chart.has_range && all > 0)
+      list->AddLine({x, y(all)}, {right, y(all)}, colours.text, std::max(2.F, em() * 0.14F));
     const bool under = ImGui::IsItemHovered() && mouse.x >= x && mouse.x < x + step && mouse.y <= bottom;
     if (!under) continue;
     list->AddRectFilled({x, plot.y}, {right, bottom}, with_alpha(colours.text, 0.08F));
