@@ -1,7 +1,7 @@
 /// A publisher over sockets that loses messages and restarts, into a subscription and a follower.
 #include <canopy/kv_events/subscription.h>
 #include <kv_events/socket.h>
-#include <unistd.h>
+#include <support/folder.h>
 
 #include "followed.h"
 
@@ -82,8 +82,8 @@ void pump(kv_events::Subscription& subscription, Followed& followed, bool& conne
 TEST_CASE("a subscription that loses messages and its server ends in the server's tree, by replay") {
   for (const bool topics : {false, true}) {
     CAPTURE(topics);
-    const std::string path = "ipc:///tmp/canopy-attach-" + std::to_string(::getpid());
-    const std::string events = path + "-events", replays = path + "-replay";
+    const canopy::test::Folder folder;
+    const std::string events = "ipc://" + folder.at("events"), replays = "ipc://" + folder.at("replay");
     auto opened = kv_events::Subscription::open({{events, replays}});
     REQUIRE(opened);
     Followed followed(true);

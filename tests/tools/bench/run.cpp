@@ -15,6 +15,7 @@
   SECTION(engine)                      \
   SECTION(c)                           \
   SECTION(feed)                        \
+  SECTION(waiting)                     \
   SECTION(tree)                        \
   SECTION(depth)                       \
   SECTION(allocator)                   \
