@@ -88,8 +88,8 @@ class Index {
   /// changes nothing.
   void request_progress(std::uint64_t request, const std::string& phase, std::uint32_t computed,
                         std::uint32_t committed, std::uint32_t tokens);
-  /// Lets the next insert be the work of a request, which then has so many tokens. The feed gets both as one operation,
-  /// so a mirror finds in what the insert changes why the request found no more.
+  /// Lets the next insert be the work of a request, which then has so many tokens. The feed gets both as one operation:
+  /// its readers find the reason of the request's miss in what the insert adds.
   void request_inserts(std::uint64_t request, std::uint32_t computed, std::uint32_t committed, std::uint32_t tokens) {
     inserter_ = {request, computed, committed, tokens};
   }

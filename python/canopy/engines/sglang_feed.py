@@ -40,7 +40,7 @@ class Requests:
 
     def inserts(self, req: Req, space, matched: int, committed: int) -> None:
         """Records that the next insert brings the request's first `committed` tokens, of which the index had `matched` when
-        the request began. Without this, the feed shows an insert and then a request that found no more, for no reason."""
+        the request began. So the feed has both as one operation, and its readers find the reason of the request's miss."""
         with self._lock:
             told = self._begun(req, space, matched)
             tokens = len(req.full_untruncated_fill_ids)
