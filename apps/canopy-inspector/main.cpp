@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <shell/other_reading.h>
 #include <window/canvas.h>
+#include <window/note_files.h>
 #include <window/ring_link.h>
 #include <window/script.h>
 #include <window/settings_file.h>
@@ -126,6 +127,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
     const auto done = write_file_atomically(name, text);
     return done ? "wrote " + name : done.error().text;
   });
+  app.offer_notes(note_files());
   app.offer({Attachment::found, attach_to, open_recording});
   if (!arguments.beside.empty()) {
     auto other = past_of(arguments.beside);

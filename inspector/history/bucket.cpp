@@ -31,6 +31,7 @@ void Bucket::add(const Bucket& next) {
   other_paid += next.other_paid;
   pools = next.pools;
   held = next.held;
+  for (std::size_t i = 0; i < histograms.size(); ++i) histograms[i].add(next.histograms[i]);
   hits.add(next.hits), waste.add(next.waste), regret.add(next.regret);
 }
 

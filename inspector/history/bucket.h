@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "counts.h"
+#include "histogram.h"
 #include "top_prefixes.h"
 
 namespace canopy::inspector {
@@ -54,6 +55,9 @@ struct Bucket {
   std::vector<Pool> pools;          ///< by group, at the end
   std::vector<std::uint64_t> held;  ///< tokens in the tree at the end, by tenant's row; shorter: the rest have none
   TopPrefixes hits, waste, regret;
+  Histograms histograms;
+
+  Histogram& histogram(Measure of) { return histograms[static_cast<std::size_t>(of)]; }
 
   Counts& of(std::uint32_t row);
   void pay(const PaidTokens& more);

@@ -101,12 +101,20 @@ void History::added(const MirrorNode& node) {
 
 void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node.length)); }
 
+void History::used(const MirrorNode& node) {
+  const std::uint64_t work = mirror_->prompt_tokens();
+  if (node.used_us == kTimeNotKnown || !node.has(0)) return;
+  now().histogram(Measure::reuse).add(work - std::min(work, node.used_work), node.length);
+}
+
 void History::left(const MirrorNode& node, std::size_t group, Operation operation) {
   if (group != 0) return;
   Bucket& bucket = now();
   Counts& tenant = bucket.of(see(node.space));
   const EvictionCause cause = cause_of(operation);
   bucket.evicted[static_cast<std::size_t>(cause)] += node.length;
+  if (node.added_us != kTimeNotKnown)
+    bucket.histogram(Measure::lifetime).add(mirror_->us() - std::min(mirror_->us(), node.added_us), node.length);
   bucket.counts[Count::evicted] += node.length;
   tenant[Count::evicted] += node.length;
   if (cause == EvictionCause::room) {
@@ -171,6 +179,8 @@ void History::begun(const MirrorRequest& request) {
     (*counts)[Count::prompt] += request.prompt;
     (*counts)[Count::hit] += std::min(request.matched, request.prompt);
   }
+  bucket.histogram(Measure::prompt).add(request.prompt);
+  if (request.matched > 0) bucket.histogram(Measure::depth).add(request.matched);
   RequestSpan span;
   span.id = request.id, span.tenant = row;
   span.prompt = request.prompt, span.matched = std::min(request.matched, request.prompt);

@@ -76,6 +76,7 @@ class History final : MirrorWatcher {
   void begin_again(bool known) override;
   void added(const MirrorNode& node) override;
   void matched(const MirrorNode& node) override;
+  void used(const MirrorNode& node) override;
   void left(const MirrorNode& node, std::size_t group, Operation operation) override;
   void removed(const MirrorNode& node) override;
   void begun(const MirrorRequest& request) override;

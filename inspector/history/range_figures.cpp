@@ -98,7 +98,7 @@ void sort_paid(std::vector<PaidTokens>& paid) {
   });
 }
 
-RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant, bool prefixes) {
+RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant, bool all) {
   RangeFigures sum;
   const auto [first, end] = history.places(range.empty() ? history.all() : range);
   if (first >= end) return sum;
@@ -120,7 +120,9 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
     for (const PaidTokens& each : bucket.paid) paid[{each.from, each.taker}] += each.tokens;
     sum.other_paid += bucket.other_paid;
-    if (prefixes) hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
+    if (!all) continue;
+    hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
+    for (std::size_t h = 0; h < sum.histograms.size(); ++h) sum.histograms[h].add(bucket.histograms[h]);
   }
   const std::vector<std::uint64_t>& held = history.held(end - 1);
   for (std::size_t row = 0; row < held.size() && row < rows.size(); ++row)

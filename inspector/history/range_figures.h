@@ -34,6 +34,7 @@ struct RangeFigures {
   std::uint64_t other_paid = 0;                   ///< the same by pairs that were not counted apart
   std::vector<TenantFigures> tenants;             ///< those with a figure that is not 0, by row
   std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
+  Histograms histograms;                          ///< samples of all tenants
 
   std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
 };
@@ -54,9 +55,9 @@ void sort_paid(std::vector<PaidTokens>& paid);
 /// Sums the buckets of a range; of the whole past if it is empty. `tenant`: a row of History::tenants(), to count only
 /// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause,
 /// traffic and what larger pools would have kept, which are not counted by namespace, are 0. What tenants paid is
-/// always that of all. `prefixes`: false leaves the lists of prefixes empty, which saves most of the time. O(buckets +
-/// spans).
+/// always that of all, and so are histograms. `all`: false leaves the lists of prefixes and the histograms empty, which
+/// saves most of the time. O(buckets + spans).
 RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {},
-                        bool prefixes = true);
+                        bool all = true);
 
 }  // namespace canopy::inspector

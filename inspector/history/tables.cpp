@@ -6,8 +6,8 @@
 namespace canopy::inspector {
 namespace {
 
-constexpr std::array<const char*, 8> kTables = {"tenants", "requests", "hits",  "waste",
-                                                "regret",  "timeline", "marks", "locks"};
+constexpr std::array<const char*, 9> kTables = {"tenants",  "requests",   "hits",  "waste", "regret",
+                                                "timeline", "histograms", "marks", "locks"};
 
 std::string text(std::uint64_t number) { return std::to_string(number); }
 
@@ -111,6 +111,18 @@ Table timeline_table(const History& history, CommitRange range) {
   return table;
 }
 
+Table histograms_table(const Histograms& histograms) {
+  Table table;
+  table.heads = {"histogram", "unit", "from", "below", "samples", "sample"};
+  for (std::size_t h = 0; h < histograms.size(); ++h)
+    for (std::size_t i = 0; i < histograms[h].classes(); ++i)
+      if (const std::uint64_t samples = histograms[h].in(i))
+        table.rows.push_back({kMeasures[h].words, kMeasures[h].unit == MeasureUnit::us ? "us" : "tokens",
+                              text(Histogram::lowest(i)), text(Histogram::lowest(i + 1)), text(samples),
+                              kMeasures[h].sample});
+  return table;
+}
+
 Table marks_table(const History& history, CommitRange range) {
   range = or_all(history, range);
   Table table;
@@ -141,6 +153,7 @@ Table table_of(std::string_view name, const History& history, const RangeFigures
   if (name == "waste") return prefixes_table(history, figures.waste);
   if (name == "regret") return prefixes_table(history, figures.regret);
   if (name == "timeline") return timeline_table(history, figures.commits);
+  if (name == "histograms") return histograms_table(figures.histograms);
   if (name == "marks") return marks_table(history, figures.commits);
   return locks_table(mirror, 0);
 }

@@ -23,6 +23,8 @@ Table requests_table(const History& history, CommitRange range);
 Table prefixes_table(const History& history, std::span<const PrefixFigure> prefixes);
 /// The range step by step: a row for each bucket of the history.
 Table timeline_table(const History& history, CommitRange range);
+/// The classes with a sample of each histogram.
+Table histograms_table(const Histograms& histograms);
 Table marks_table(const History& history, CommitRange range);
 /// Locks at the mirror's moment.
 Table locks_table(const Mirror& mirror, std::size_t group);

@@ -3,7 +3,6 @@
 #include <shell/app.h>
 #include <shell/frame_pace.h>
 #include <shell/other_reading.h>
-#include <shell/theme.h>
 #include <sources/feed_flaw.h>
 #include <views/draw.h>
 
@@ -17,21 +16,16 @@
 #include <vector>
 
 #include "found_feeds.h"
+#include "paint.h"
 #include "report.h"
 #include "stream_link.h"
+#include "web_import.h"
 
 /// The inspector as a WebAssembly module: to a page in a browser what window.cpp is to a display. The scripts of the
 /// page call the exported functions, and have the imported ones. All texts are UTF-8. A function that takes memory gets
 /// it from web_alloc, and frees it.
 #define WEB_EXPORT(name) extern "C" __attribute__((export_name(#name)))
-#define WEB_IMPORT(name) extern "C" __attribute__((import_module("page"), import_name(#name)))
 
-/// The font's picture, 4 bytes a pixel.
-WEB_IMPORT(texture) void page_texture(const void* rgba, int width, int height);
-/// Vertices of 20 bytes and indices of 2 bytes, for the draws that follow.
-WEB_IMPORT(begin_list)
-void page_begin_list(const void* vertices, std::size_t bytes, const void* indices, std::size_t index_bytes);
-WEB_IMPORT(draw) void page_draw(float x0, float y0, float x1, float y1, int count, int first, int base);
 /// ImGui's number of the mouse's shape; -1: none.
 WEB_IMPORT(cursor) void page_cursor(int shape);
 WEB_IMPORT(copy) void page_copy(const char* text, std::size_t bytes);
@@ -40,6 +34,10 @@ WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
 WEB_IMPORT(save) void page_save(const char* name, std::size_t name_bytes, const char* text, std::size_t bytes);
 /// Gives the user the canvas's picture to keep, as a PNG file.
 WEB_IMPORT(picture) void page_picture(const char* name, std::size_t bytes);
+/// Calls web_notes with the notes that the browser keeps for the recording that is shown.
+WEB_IMPORT(load_notes) void page_load_notes();
+/// Keeps the notes of the recording that is shown. Returns 0 if the browser cannot.
+WEB_IMPORT(keep_notes) int page_keep_notes(const char* text, std::size_t bytes);
 WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
 
 namespace {
@@ -91,6 +89,7 @@ struct InspectorPage {
   double drawn_at = 0;
   std::string text;                   ///< the last text that was given to the page
   std::string clipboard;              ///< the text that the user pasted
+  std::string notes;                  ///< those that the browser keeps, see page_load_notes
   std::optional<std::string> wanted;  ///< address to show as soon as there is a picture
 
   void show(std::unique_ptr<Link> link) {
@@ -104,6 +103,12 @@ struct InspectorPage {
       page_save(name.data(), name.size(), content.data(), content.size());
       return "downloaded as " + name;
     });
+    app->offer_notes({[this](const std::string&) -> Result<std::string> { return page_load_notes(), notes; },
+                      [](const std::string&, const std::string& content) -> Result<std::monostate> {
+                        if (page_keep_notes(content.data(), content.size()) != 0) return std::monostate();
+                        return Error{"this browser keeps nothing for the page: save a copy of the notes"};
+                      },
+                      [](const std::string&) { return "this browser"; }});
     if (!feeds.empty()) app->offer({[this] { return feeds; }, ask, {}});
   }
   /// Asks the server for a feed. Its link comes with the feed's header.
@@ -143,29 +148,6 @@ constexpr NamedKey kKeys[] = {{"Tab", ImGuiKey_Tab},
                               {"x", ImGuiKey_X},
                               {"y", ImGuiKey_Y},
                               {"z", ImGuiKey_Z}};
-
-void make_textures() {
-  const float scale = page.app->settings().scale > 0 ? page.app->settings().scale : 1;
-  apply_theme(page.app->settings().light, scale * page.density, page.font);
-  unsigned char* pixels = nullptr;
-  int width = 0, height = 0;
-  ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
-  page_texture(pixels, width, height);
-  ImGui::GetIO().Fonts->SetTexID(reinterpret_cast<ImTextureID>(1));
-}
-
-void paint(const ImDrawData& data) {
-  for (int n = 0; n < data.CmdListsCount; ++n) {
-    const ImDrawList& list = *data.CmdLists[n];
-    page_begin_list(list.VtxBuffer.Data, static_cast<std::size_t>(list.VtxBuffer.size_in_bytes()), list.IdxBuffer.Data,
-                    static_cast<std::size_t>(list.IdxBuffer.size_in_bytes()));
-    for (const ImDrawCmd& one : list.CmdBuffer)
-      if (!one.UserCallback && one.ElemCount != 0)
-        page_draw(one.ClipRect.x, one.ClipRect.y, one.ClipRect.z, one.ClipRect.w, static_cast<int>(one.ElemCount),
-                  static_cast<int>(one.IdxOffset * sizeof(ImDrawIdx)),
-                  static_cast<int>(one.VtxOffset * sizeof(ImDrawVert)));
-  }
-}
 
 /// Passes keys to ImGui: one a frame, as ImGui would miss a press and a release within one. A field takes all
 /// characters at once. After any other character the next key waits until a field that the character opened has the
@@ -214,6 +196,19 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   if (!recording) return page.give(recording.error().text);
   // The page may take as much memory again as the recording has, and 200 MB; the mirror needs the most of it.
   page.show(link_to(std::move(*recording), called.text(), std::size_t{24} << 20));
+  return nullptr;
+}
+
+/// Answers page_load_notes. Takes the text.
+WEB_EXPORT(web_notes) void web_notes(char* text, std::size_t bytes) { page.notes = Taken(text, bytes).text(); }
+/// Adds the notes of a file to those of what is shown. Takes both. Returns null, or the reason why they cannot be read.
+WEB_EXPORT(web_add_notes) const char* web_add_notes(char* text, std::size_t bytes, char* name, std::size_t name_bytes) {
+  const Taken file(text, bytes), called(name, name_bytes);
+  if (!page.app || page.app->time().end == 0) return "Notes belong to a recording: open it first.";
+  const auto notes = Notes::parse(file.text(), called.text(), page.app->time().end);
+  if (!notes) return page.give(notes.error().text);
+  for (const Note& note : notes->all()) page.app->time().notes.set(note.commit, note.text);
+  page.pace.wake();
   return nullptr;
 }
 
@@ -359,7 +354,7 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   // A press and a release within one frame are a click.
   for (unsigned i = 0; i < 3; ++i) io.MouseDown[i] = ((page.buttons | page.clicked) >> i & 1) != 0;
   if (std::exchange(page.clicked, 0) != page.buttons) page.pace.wake();
-  if (app.theme_changed() || new_density) make_textures();
+  if (app.theme_changed() || new_density) make_textures(app.settings(), page.density, page.font);
   ImGui::NewFrame();
   app.draw();
   ImGui::Render();
@@ -369,6 +364,8 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
     page_picture(App::kPictureFile, std::string_view(App::kPictureFile).size());
     app.saved(std::string("downloaded as ") + App::kPictureFile);
   }
+  app.spent(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count(),
+            std::uint64_t{__builtin_wasm_memory_size(0)} << 16);
   page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
   page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return 1;

@@ -3,7 +3,7 @@ import * as address from './address.js';
 import {copy, listen, setCursor} from './input.js';
 import {bytes, call, load, memorySize, returned, taken, text} from './module.js';
 import {Painter} from './paint.js';
-import {alone, beside, dropped, openAddress, openFile} from './recording.js';
+import {addNotes, alone, beside, dropped, keepNotes, loadNotes, openAddress, openFile} from './recording.js';
 import {Server} from './server.js';
 
 const element = id => document.getElementById(id);
@@ -50,7 +50,10 @@ function takeDrops() {
     e.preventDefault();
     canvas.classList.remove('drop');
     // Two files, or one with Shift: the second is shown beside the first.
-    const [...files] = e.dataTransfer.files;
+    const [...all] = e.dataTransfer.files, files = all.filter(file => !file.name.endsWith('.notes'));
+    const notes = all.filter(file => file.name.endsWith('.notes'));
+    if (files.length === 0)
+      return notes.forEach(file => addNotes(file).then(why => say(why ?? '', '', shows)));
     const kinds = e.shiftKey && report().state === 'recording' ? [beside] : [dropped, beside];
     openAll(files.slice(0, kinds.length).map((file, i) => [(...how) => openFile(kinds[i], file, ...how), file.name]))
         .then(shown => shown && kinds[0] === dropped && server?.leave());
@@ -121,6 +124,8 @@ async function begin() {
       attach: (at, size) => server?.attach(text(at, size)),
       save: (name, nameSize, at, size) => download(text(name, nameSize), bytes(at, size).slice()),
       picture: (at, size) => { const name = text(at, size); canvas.toBlob(png => download(name, png)); },
+      load_notes: loadNotes,
+      keep_notes: (at, size) => keepNotes(text(at, size)),
       command: (at, size) => server?.command(bytes(at, size).slice()),
     });
     const font = new Uint8Array(await (await fetch('font.ttf')).arrayBuffer());

@@ -2,18 +2,53 @@
 import * as address from './address.js';
 import {bytes, call, returned, taken} from './module.js';
 
+let notesKey = null;  // of the recording that is shown, in the browser's storage
+
+/// Gives the module the notes that the browser keeps for the recording that is shown.
+export function loadNotes() {
+  let text = '';
+  try {
+    text = localStorage.getItem(notesKey) ?? '';
+  } catch {
+    // a browser that keeps nothing has no notes
+  }
+  call.notes(...taken(text));
+}
+
+/// Keeps the notes of the recording that is shown. Returns 1, or 0 if the browser cannot.
+export function keepNotes(text) {
+  try {
+    localStorage.setItem(notesKey, text);
+    return 1;
+  } catch {
+    return 0;
+  }
+}
+
+function begin(at, size, name) {
+  const why = returned(call.open(at, size, ...taken(name)));
+  if (why !== null) return why;
+  notesKey = `canopy-notes ${name.split('/').pop()} ${size}`;
+  return null;
+}
+
 /// Shows a recording, as the address says.
 export function alone(at, size, name) {
-  const why = returned(call.open(at, size, ...taken(name)));
+  const why = begin(at, size, name);
   if (why === null) address.follow();
   return why;
 }
 
 /// Shows a recording that was dropped on the page.
 export function dropped(at, size, name) {
-  const why = returned(call.open(at, size, ...taken(name)));
+  const why = begin(at, size, name);
   if (why === null) address.leave();
   return why;
+}
+
+/// Adds the notes of a dropped file to the recording that is shown. Returns why they cannot be read, or null.
+export async function addNotes(file) {
+  return returned(call.add_notes(...taken(new Uint8Array(await file.arrayBuffer())), ...taken(file.name)));
 }
 
 /// Shows a recording beside the one that is shown. Half of the progress is reading its operations.

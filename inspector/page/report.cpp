@@ -17,8 +17,6 @@ constexpr const char* name_of(Session::State state) {
       return "attaching";
     case Session::State::live:
       return "live";
-    case Session::State::stopped:
-      return "stopped";
     case Session::State::gone:
       return "gone";
     case Session::State::recording:
@@ -45,6 +43,7 @@ std::string report_of(const App& app) {
   add("again", session.again);
   add("commits", mirror.commits());
   add("end", app.time().end);
+  add("at", app.time().at), add("held", static_cast<int>(app.time().held)), add("first", app.time().first);
   add("drift", mirror.drift());
   add("nodes", mirror.node_count());
   add("servers_lost", servers_lost(mirror.workers()));
@@ -62,6 +61,7 @@ std::string report_of(const App& app) {
   add("tab", app.front_tab());
   add("panel", app.full_window() ? std::string(1, app.full_window()) : std::string());
   add("range", app.time().range.commits());
+  add("notes", app.time().notes.all().size());
   add("paused", static_cast<int>(app.mailbox().paused));
   return lines;
 }

@@ -31,33 +31,24 @@ bool StreamLink::send(const Command& command) {
   return true;
 }
 
-bool StreamLink::pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) {
-  using Clock = std::chrono::steady_clock;
-  session.name = name_, session.source = "from a server";
-  if (session.state != Session::State::stopped) {
-    const auto until = Clock::now() + budget;
-    if (std::exchange(lapped_, false)) {
-      mirror.lost();
-      ++session.laps;
-    }
-    constexpr std::size_t kChunk = 4096;
-    while (next_ < waiting_.size()) {
-      const std::size_t count = std::min(kChunk, waiting_.size() - next_);
-      mirror.take({waiting_.data() + next_, count}, time.history.watch(mirror));
-      next_ += count;
-      if (Clock::now() > until) return false;
-    }
+LiveLink::Arrived StreamLink::next(std::span<const Event>& events) {
+  if (std::exchange(lapped_, false)) return Arrived::lapped;
+  constexpr std::size_t kChunk = 4096;
+  if (next_ == waiting_.size()) {
     waiting_.clear();
     next_ = 0;
-    session.state = mirror.in_step() ? Session::State::live : Session::State::attaching;
-    if (!gone_.empty()) {
-      session.state = Session::State::gone;
-      session.detail = gone_;
-      session.waits_for_again = true;  // the server, or the engine behind it, may come back
-    }
+    return Arrived::nothing;
   }
-  time.at = time.end = time.wanted = mirror.commits();
-  return true;
+  events = std::span<const Event>(waiting_).subspan(next_, std::min(kChunk, waiting_.size() - next_));
+  next_ += events.size();
+  return Arrived::events;
+}
+
+bool StreamLink::pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) {
+  const bool all = LiveLink::pump(mirror, session, time, budget);
+  // The server, or the engine behind it, may come back.
+  session.waits_for_again = session.state == Session::State::gone;
+  return all;
 }
 
 }  // namespace canopy::inspector

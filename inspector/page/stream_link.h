@@ -1,21 +1,24 @@
 #pragma once
 
-#include <shell/link.h>
+#include <shell/live_link.h>
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace canopy::inspector {
 
 /// A feed whose events arrive in pieces, from a server. It never waits and never asks: its owner brings what arrived.
-class StreamLink final : public Link {
+class StreamLink final : public LiveLink {
  public:
   /// Sends the bytes of a command to the server.
   using Send = std::function<void(const Command&)>;
-  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  ///< room for events that wait
+  static constexpr std::size_t kPastBytes = std::size_t{64} << 20;
 
   StreamLink(const FeedShape& header, std::string name, Send send)
-      : header_(header), name_(std::move(name)), send_(std::move(send)) {}
+      : LiveLink(std::move(name), "from a server", kPastBytes), header_(header), send_(std::move(send)) {}
 
   /// Adds events that arrived. Returns false, and forgets all that wait, if more than kMostBytes would wait: call
   /// lapped(), and ask the server to begin again.
@@ -32,8 +35,11 @@ class StreamLink final : public Link {
   bool send(const Command& command) override;
 
  private:
+  Arrived next(std::span<const Event>& events) override;
+  std::string ended() const override { return gone_; }
+
   FeedShape header_;
-  std::string name_, gone_;
+  std::string gone_;
   Send send_;
   std::vector<Event> waiting_;
   std::size_t next_ = 0;  ///< place in waiting_ of the next event to apply

@@ -58,7 +58,7 @@ void go_to(App& app, std::string_view key, std::string_view value) {
   else if (key == "range") go_to_range(app.time(), value);
   else if (key == "time") go_to_window(app.time(), value);
   else if (!number) return;
-  else if (key == "at" && app.time().seekable) app.time().seek(*number);
+  else if (key == "at" && !app.time().live) app.time().seek(*number);
   else if (key == "group" && *number < app.mirror().groups()) selection.group = static_cast<std::size_t>(*number);
   else if (key == "tier") selection.tier = *number != 0 && app.mirror().below();
   else if (key == "space" && *number < app.mirror().spaces().size())
@@ -76,7 +76,7 @@ std::string address_of(const App& app) {
   };
   const Selection& selection = app.selection();
   const Timeline& time = app.time();
-  if (time.seekable && time.wanted != time.end) add("at", time.wanted);
+  if (!time.live && time.wanted != time.end) add("at", time.wanted);
   if (!time.range.empty()) add("range", fmt::format("{}-{}", time.range.first, time.range.last));
   if (time.to > time.from)
     add("time", fmt::format("{:.0f}-{:.0f}", std::floor(std::max(0.0, time.from)), std::ceil(time.to)));
@@ -106,7 +106,7 @@ void go_to(App& app, std::string_view address) {
   app.tree_panel().show(TreeView::icicle);
   app.time().range = {};
   app.time().from = app.time().to = 0;
-  if (address.find("at=") == std::string_view::npos && app.time().seekable) app.time().seek(app.time().end);
+  if (address.find("at=") == std::string_view::npos && !app.time().live) app.time().seek(app.time().end);
   while (!address.empty()) {
     const std::string_view part = address.substr(0, address.find('&'));
     address.remove_prefix(std::min(part.size() + 1, address.size()));

@@ -39,6 +39,7 @@ void App::make_panels() {
 /// Replaces the source. Only the user's way of viewing survives: colour, view, read-only.
 void App::connect(std::unique_ptr<Link> link) {
   picker_.reset();
+  next_link_.reset();
   link_ = std::move(link);
   mirror_ = Mirror(link_->header());
   index_ = {};
@@ -61,6 +62,7 @@ void App::connect(std::unique_ptr<Link> link) {
   time_ = {};
   time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
   behind_ = false;
+  notes_.forget();
 }
 
 void App::offer(Sources sources) { sources_ = std::move(sources); }
@@ -76,6 +78,19 @@ void App::saved(std::string message) {
   selection_.exports.until = ImGui::GetTime() + kShown;
 }
 
+void App::attach(const std::string& name) {
+  if (!sources_.attach) return;
+  auto link = sources_.attach(name);
+  if (!link) saved(link.error().text);
+  else if (*link) connect(std::move(*link));
+}
+
+void App::spent(double frame_ms, std::uint64_t memory) {
+  constexpr std::uint64_t kCounted = 100;
+  if (cost_.frames++ % kCounted == 0) cost_.worst_ms = 0;
+  cost_.frame_ms = frame_ms, cost_.worst_ms = std::max(cost_.worst_ms, frame_ms), cost_.memory = memory;
+}
+
 void App::choose() {
   if (picker_ && link_) picker_.reset();
   else if (!picker_ && sources_.find)
@@ -85,15 +100,18 @@ void App::choose() {
 /// Looks every half second for an engine with the name of the one that has ended.
 void App::attach_again() {
   constexpr auto kEvery = std::chrono::milliseconds(500);
-  session_.waits_for_again =
-      session_.state == Session::State::gone && sources_.attach && link_->can_come_again() && !session_.name.empty();
+  if (next_link_ && !time_.held) return connect_again(std::move(next_link_));
+  if (!link_->can_come_again()) return;
+  session_.waits_for_again = session_.state == Session::State::gone && sources_.attach && !session_.name.empty();
   const auto now = std::chrono::steady_clock::now();
-  if (!session_.waits_for_again || now < next_look_) return;
+  if (!session_.waits_for_again || next_link_ || now < next_look_) return;
   next_look_ = now + kEvery;
   if (auto link = sources_.attach(session_.name)) connect_again(std::move(*link));
 }
 
 void App::connect_again(std::unique_ptr<Link> link) {
+  // While the user looks at the past of the engine that has ended, the next one waits.
+  if (time_.held) return void(next_link_ = std::move(link));
   const std::uint64_t again = session_.again + 1;
   std::unique_ptr<Picker> picker = std::move(picker_);
   connect(std::move(link));
@@ -108,7 +126,9 @@ bool App::pump(std::chrono::milliseconds budget) {
   std::erase_if(mailbox_.commands, [&](const Command& command) { return link_->send(command); });
   const bool all = link_->pump(mirror_, session_, time_, budget);
   behind_ = !session_.reading.empty();
-  mailbox_.hear(mirror_.paused());
+  mailbox_.in_past = time_.held;
+  if (!time_.held) mailbox_.hear(mirror_.paused());
+  if (notes_.update(link_->recording(), time_)) saved(time_.notes_complaint);
   attach_again();
   return all;
 }
@@ -117,7 +137,8 @@ std::uint64_t App::changes() const {
   std::uint64_t sum = mirror_.commits();
   for (const std::uint64_t part :
        {std::uint64_t{mirror_.in_step()}, static_cast<std::uint64_t>(session_.state), session_.feed, session_.laps,
-        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted})
+        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted, time_.end,
+        std::uint64_t{time_.held}})
     sum = sum * 31 + part;
   return sum;
 }
@@ -138,7 +159,7 @@ Settings App::settings() const {
 /// Handles the input since the last frame, and updates the index for the current moment.
 void App::update() {
   const ImGuiIO& io = ImGui::GetIO();
-  if (!io.WantTextInput) {
+  if (!io.WantTextInput && !commands_.is_open()) {
     for (const ImWchar character : io.InputQueueCharacters) press_character(*this, character);
     press_named_keys(*this);
   }
@@ -164,6 +185,8 @@ void App::update() {
 
 void App::draw() {
   update();
+  // Files are offered by the panels that are drawn: the list of commands shows those of the frame before.
+  selection_.exports.offers.clear();
   Scene scene = this->scene();
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   under_mouse_ = {0, 0, display.x, display.y}, title_under_mouse_ = "all";
@@ -185,7 +208,9 @@ void App::draw() {
     nothing_here(notice.what + "\n\n" + notice.next);
     end_panel();
   }
-  if (selection_.help) draw_key_sheet();
+  if (shown) note_field_.draw(scene, layout.rows.to().y);
+  if (selection_.help) draw_key_sheet(*this);
+  commands_.draw(*this);
 }
 
 namespace {
@@ -341,10 +366,10 @@ bool App::open_tab(std::string_view title) {
 }
 
 void App::toggle_pause() {
-  if (time_.seekable) time_.playing = !time_.playing;
-  else if (session_.state == Session::State::stopped) session_.state = Session::State::attaching;
+  if (!time_.live) time_.playing = !time_.playing;
+  else if (time_.held) time_.seek(time_.end);
   else if (mailbox_.obeyed()) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
-  else if (session_.state == Session::State::live) session_.state = Session::State::stopped;
+  else time_.held = true;
 }
 
 bool App::step_search(bool back) {

@@ -9,11 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include <views/notes_panel.h>
 #include <views/panels.h>
 #include <views/tree_panel.h>
+#include "command_list.h"
 #include "layout.h"
 #include "link.h"
 #include "loading.h"
+#include "note_keeper.h"
 #include "picker.h"
 #include "settings.h"
 #include "splitters.h"
@@ -39,18 +42,37 @@ class App {
   void offer(Sources sources);
   /// Shows another source from now on.
   void connect(std::unique_ptr<Link> link);
-  /// Shows the source that came back after its end: the list of sources stays open if it is.
+  /// Shows the source that came back after its end, once no earlier moment is shown: the list of sources stays open if
+  /// it is.
   void connect_again(std::unique_ptr<Link> link);
   /// Function that writes a file with a text. Returns a message for the user: where it is, or why it could not be
   /// written.
   using Save = std::function<std::string(const std::string& name, const std::string& text)>;
   /// Lets the user export tables and traces from now on.
   void offer_exports(Save save);
+  /// Keeps the notes of recordings from now on.
+  void offer_notes(NoteStore store) { notes_.offer(std::move(store)); }
   static constexpr const char* kPictureFile = "canopy-picture.png";
   /// Returns true if the user wants the frame that was drawn last as a picture, in kPictureFile. Then call saved().
   bool picture_wanted() { return std::exchange(selection_.exports.picture, false); }
   /// Shows a message about a file that was written.
   void saved(std::string message);
+  /// Opens the list of commands.
+  void open_commands() { commands_.open(*this); }
+  const CommandList& commands() const { return commands_; }
+  /// Returns the feeds that can be shown; none where the source cannot be changed.
+  std::vector<FoundFeed> found_feeds() const { return sources_.find ? sources_.find() : std::vector<FoundFeed>(); }
+  /// Shows a feed. If it cannot be attached to, a message says why.
+  void attach(const std::string& name);
+  /// The inspector's own needs. The front sets them after each frame.
+  struct Cost {
+    double frame_ms = 0;       ///< time to make the last frame
+    std::uint64_t memory = 0;  ///< bytes in use by the program, or by the page's module; 0: not known
+    std::uint64_t frames = 0;  ///< drawn so far
+    double worst_ms = 0;       ///< longest of the latest frames, at most a hundred
+  };
+  void spent(double frame_ms, std::uint64_t memory);
+  const Cost& cost() const { return cost_; }
   /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 
@@ -143,6 +165,7 @@ class App {
   Save save_;
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<Link> next_link_;  ///< source to show after link_, as soon as the time is not held; may be null
   std::chrono::steady_clock::time_point next_look_{};  ///< next look for an engine with an ended engine's name
   Settings settings_;
   Mirror mirror_;
@@ -165,6 +188,10 @@ class App {
   bool behind_ = false;  ///< a recording is being read, see loading()
   Loading loading_;
   Splitters splitters_;
+  CommandList commands_;
+  Cost cost_;
+  NoteKeeper notes_;
+  NoteField note_field_;
 };
 
 }  // namespace canopy::inspector

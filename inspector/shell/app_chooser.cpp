@@ -24,6 +24,7 @@ void App::draw_chooser(Scene& scene, const Area& area) {
   if (ImGui::BeginCombo("##panel", infos[*full_window_].title, ImGuiComboFlags_HeightLargest)) {
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (!infos[i].is_bar() && ImGui::Selectable(infos[i].title, i == full_window_)) full_window_ = i;
+    if (ImGui::Selectable("more: all commands")) open_commands();
     ImGui::EndCombo();
   }
   ImGui::PopStyleVar(2);

@@ -23,7 +23,7 @@ bool FramePace::due(const App& app, double now) {
 std::chrono::milliseconds reading_time(const App& app, std::chrono::milliseconds frame_took) {
   using std::chrono::milliseconds;
   if (app.loading()) return std::clamp(4 * frame_took, milliseconds(250), milliseconds(2000));
-  return milliseconds(app.time().seekable ? 100 : 10);
+  return milliseconds(app.time().seekable && !app.time().live ? 100 : 10);
 }
 
 }  // namespace canopy::inspector

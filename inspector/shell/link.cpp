@@ -15,6 +15,7 @@ class FileLink final : public Link {
   FileLink(std::unique_ptr<Recording> recording, std::string name, std::size_t checkpoint_bytes)
       : recording_(std::move(recording)), checkpoints_(checkpoint_bytes), name_(std::move(name)) {}
   const FeedShape& header() const override { return recording_->header(); }
+  std::string recording() const override { return name_; }
   std::uint64_t begun(std::uint64_t request) const override { return recording_->begun(request); }
 
   bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {

@@ -25,6 +25,8 @@ class Link {
   virtual bool send(const Command& command) { return static_cast<void>(command), false; }
   /// Returns true if, after the engine's end, another engine may publish under the same name.
   virtual bool can_come_again() const { return false; }
+  /// Returns the name of the recording, with which its notes are kept; empty for a live feed.
+  virtual std::string recording() const { return {}; }
   /// Returns the commit with which a request began; 0 if it is unknown. Only a recording knows it.
   virtual std::uint64_t begun(std::uint64_t request) const { return static_cast<void>(request), 0; }
 };

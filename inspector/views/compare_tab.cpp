@@ -51,7 +51,13 @@ void draw_list(Scene& scene, const List& list) {
 class CompareTab final : public Panel {
  public:
   void draw(Scene& scene) override {
-    const Timeline& time = scene.time;
+    Timeline& time = scene.time;
+    // A small window has no room for these buttons in the time bar.
+    if (button("A: this moment")) time.remember(scene.pools, true);
+    explain("Remembers the moment that is shown, to compare it with B.");
+    ImGui::SameLine(0, em() * 0.5F);
+    if (button("B: this moment")) time.remember(scene.pools, false);
+    explain("Remembers the moment that is shown, to compare it with A.");
     if (time.a == 0 || time.b == 0)
       return nothing_here(time.a == 0
                               ? "Press A to remember this moment, then B at another one. The nodes that were added, "

@@ -187,7 +187,7 @@ void ControlsTab::draw_read_only(Mailbox& mailbox) {
 void ControlsTab::draw_engine(Scene& scene) {
   Mailbox& mailbox = scene.mailbox;
   line("engine");
-  if (mailbox.read_only) ImGui::BeginDisabled();
+  if (!mailbox.obeyed()) ImGui::BeginDisabled();
   if (button(mailbox.paused ? "go on" : "pause", em() * 4.5F))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
   for (const int steps : {1, 10, 100}) {
@@ -195,7 +195,7 @@ void ControlsTab::draw_engine(Scene& scene) {
     flow(ImGui::CalcTextSize(words.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x, em() * kIndent, 0.6F);
     if (button(words)) mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
   }
-  if (mailbox.read_only) ImGui::EndDisabled();
+  if (!mailbox.obeyed()) ImGui::EndDisabled();
   draw_read_only(mailbox);
 }
 
@@ -255,14 +255,14 @@ void ControlsTab::draw_lines(Scene& scene) {
   above_.clear(), below_.clear();
   if (std::exchange(feed_, scene.session.feed) != scene.session.feed) before_ = {}, limit_ = 0;
   draw_engine(scene);
-  if (scene.mailbox.read_only) ImGui::BeginDisabled();
+  if (!scene.mailbox.obeyed()) ImGui::BeginDisabled();
   draw_until(scene);
   draw_pins(scene);
   draw_evict(scene);
   draw_limit(scene);
   draw_policies(scene);
   draw_flush(scene);
-  if (scene.mailbox.read_only) ImGui::EndDisabled();
+  if (!scene.mailbox.obeyed()) ImGui::EndDisabled();
 }
 
 /// Draws a line that is always present: why the engine is paused, which pages drain, and which lines are out of sight,
@@ -272,6 +272,7 @@ void ControlsTab::draw_foot(const Scene& scene) {
   const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
   if (const std::uint64_t draining = scene.pool().draining(); draining > 0)
     add(plural(draining, "page") + " draining: in use by requests");
+  if (scene.mailbox.in_past) add("the past is shown: nothing is sent to the engine until you are back at now");
   if (!scene.mirror.paused().empty()) add("paused: " + scene.mirror.paused());
   const bool warns = !words.empty();
   if (!below_.empty()) add("scroll for " + below_);

@@ -18,7 +18,7 @@ void Figured::update(const Timeline& time, const Selection& selection) {
   if (same && !grown) return;
   const double now = ImGui::GetTime();
   // The lists of prefixes cost most: while a live feed grows they are kept, unless much has happened.
-  const bool keep = same && !time.seekable && now < computed_at_ + kPause && now > computed_at_ &&
+  const bool keep = same && time.live && now < computed_at_ + kPause && now > computed_at_ &&
                     history.commits() < summed_ + summed_ / 8;
   if (!keep) computed_at_ = now, summed_ = history.commits();
   commits_ = history.commits(), of_ = time.range, tenant_ = tenant, detail_ = time.detail.get();
@@ -31,7 +31,8 @@ void Figured::update(const Timeline& time, const Selection& selection) {
   const auto sum = [&](RangeFigures& into, const History& of, CommitRange range, std::optional<std::uint32_t> row) {
     RangeFigures fresh = figures_of(of, range, row, !keep);
     if (keep)
-      fresh.hits = std::move(into.hits), fresh.waste = std::move(into.waste), fresh.regret = std::move(into.regret);
+      fresh.hits = std::move(into.hits), fresh.waste = std::move(into.waste), fresh.regret = std::move(into.regret),
+      fresh.histograms = std::move(into.histograms);
     into = std::move(fresh);
   };
   has_range_ = history.places(time.range).second > 0;

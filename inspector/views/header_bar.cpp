@@ -23,8 +23,6 @@ Light light_of(const Scene& scene) {
       return {"no feed yet", colours.warn};
     case Session::State::attaching:
       return {"attaching", colours.warn};
-    case Session::State::stopped:
-      return {"picture stopped", colours.warn};
     case Session::State::gone:
       return {"engine gone", colours.bad};
     case Session::State::recording:
@@ -124,7 +122,38 @@ void draw_trust(const Scene& scene) {
       "before the last time is lost.");
 }
 
+/// Returns how long before the present the shown moment is.
+std::string ago(const Scene& scene) {
+  const Timeline& time = scene.time;
+  const std::uint64_t now = time.history.last().us, then = scene.pools.us();
+  if (now > then) return duration(static_cast<double>(now - then) / 1e6) + " ago";
+  return time.at == time.end ? "held" : plural(time.end - time.at, "commit") + " ago";
+}
+
+/// Draws the sign that an earlier moment of a living engine is shown, and the way back.
+void draw_past(Scene& scene) {
+  const Palette& colours = palette();
+  const ImVec2 from = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  const float thick = std::max(2.F, em() * 0.16F);
+  ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + size.y - thick}, {from.x + size.x, from.y + size.y},
+                                            colours.warn);
+  const std::string words = is_small_header() ? ago(scene) + ": now" : fmt::format("PAST: {}. Back to now", ago(scene));
+  ImGui::SameLine(ImGui::GetWindowWidth() - ImGui::CalcTextSize(words.c_str()).x -
+                  em() * (is_small_header() ? 4.4F : 7.2F));
+  ImGui::PushStyleColor(ImGuiCol_Button, colours.warn);
+  ImGui::PushStyleColor(ImGuiCol_ButtonHovered, mixed(colours.warn, colours.text, 0.3F));
+  ImGui::PushStyleColor(ImGuiCol_Text, colours.background);
+  if (ImGui::SmallButton(words.c_str())) scene.time.seek(scene.time.end);
+  ImGui::PopStyleColor(3);
+  explain(
+      fmt::format("Every panel shows commit {} of {}. The feed is read on meanwhile, and the timeline shows all of "
+                  "it. Click, space or End: back to the present.{}",
+                  grouped(scene.time.at), grouped(scene.time.end),
+                  scene.session.state == Session::State::gone ? " " + scene.session.detail + "." : ""));
+}
+
 void draw_light(Scene& scene) {
+  if (scene.time.held) return draw_past(scene);
   const Light light = light_of(scene);
   const float width = ImGui::CalcTextSize(light.word.c_str()).x + em() * 1.3F;
   ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * (is_small_header() ? 4.4F : 6.6F));

@@ -230,7 +230,7 @@ class NodePanel final : public Panel {
           fmt::format(" This was commit {}; type {} in EVENTS to find it.", grouped(removed->commit), node_name(id));
     wrapped(words, palette().text);
     if (!history_.empty()) wrapped(history_words(history_, mirror.commits()), palette().dim);
-    if (then && scene.time.seekable && removed->commit > 1 && button("to the moment before"))
+    if (then && scene.time.has(removed->commit - 1) && button("to the moment before"))
       scene.time.seek(removed->commit - 1);
     ImGui::EndChild();
   }

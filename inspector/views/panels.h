@@ -26,6 +26,8 @@ namespace canopy::inspector {
   PANEL(config_tab)          \
   PANEL(compare_tab)         \
   PANEL(beside_panel)        \
+  PANEL(histograms_panel)    \
+  PANEL(notes_panel)         \
   PANEL(tiers_panel)         \
   PANEL(servers_tab)         \
   PANEL(time_bar)

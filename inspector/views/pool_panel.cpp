@@ -36,11 +36,34 @@ ImU32 colour_of_cell(const Scene& scene, const PoolMap::Cell& cell) {
   return cell.most() == PoolMap::Owner::protected_ ? colours.protected_ : colours.evictable;
 }
 
+/// Returns the segment of a page in words: "segment 4 of 53, pages 24,576 to 32,767: draining, 12 pages in use".
+std::string segment_words(const MirrorPool& pool, std::uint64_t page) {
+  if (pool.segment_pages == 0 || page / pool.segment_pages >= pool.segments.size()) return {};
+  const std::uint64_t at = page / pool.segment_pages, first = at * pool.segment_pages;
+  const MirrorPool::Segment& segment = pool.segments[static_cast<std::size_t>(at)];
+  std::string words = fmt::format("segment {} of {}, pages {} to {}: ", grouped(at + 1), grouped(pool.segments.size()),
+                                  grouped(first), grouped(first + pool.segment_pages - 1));
+  switch (segment.state) {
+    case SegmentState::absent:
+      return words + "without memory";
+    case SegmentState::offered:
+      return words + (segment.offered == pool.segment_pages
+                          ? "offered"
+                          : fmt::format("{} offered", plural(segment.offered, "page")));
+    case SegmentState::draining:
+      return words + fmt::format("draining, {} in use", plural(segment.draining, "page"));
+    case SegmentState::idle:
+      return words + "idle, with memory";
+  }
+  return words;
+}
+
 void explain_cell(const Scene& scene, const PoolMap::Cell& cell) {
   ImGui::BeginTooltip();
   text(cell.pages == 1
            ? fmt::format("page {}", grouped(cell.first))
            : fmt::format("pages {} to {}", grouped(cell.first), grouped(std::uint64_t{cell.first} + cell.pages - 1)));
+  if (const std::string segment = segment_words(scene.pool(), cell.first); !segment.empty()) dim(segment);
   constexpr const char* kNames[PoolMap::kOwners] = {"free", "evictable", "protected", "owned by requests",
                                                     "without memory"};
   for (std::size_t i = 0; i < cell.by_owner.size(); ++i)
@@ -146,6 +169,26 @@ class PoolPanel final : public Panel {
     map_.update(scene.mirror, scene.tree, group_, most, feed_);
   }
 
+  /// Draws a line where a segment begins: down the side of its first cell, and above its cells up to the next row's.
+  /// Yellow: the segment drains.
+  void draw_borders(const MirrorPool& pool, const Squares& squares, ImVec2 from) const {
+    constexpr std::size_t kLeastCells = 4;  // of a segment; smaller ones would be only borders
+    if (pool.segments.size() < 2 || pool.segment_pages < kLeastCells * map_.pages_per_cell()) return;
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float thick = std::max(1.F, em() / 14);
+    for (std::size_t segment = 1; segment < pool.segments.size(); ++segment) {
+      const std::size_t page = segment * pool.segment_pages, i = map_.cell_of(page);
+      if (i >= map_.cells().size()) break;
+      const bool drains = pool.segments[segment].state == SegmentState::draining;
+      const ImU32 colour = drains ? palette().warn : palette().text;
+      const ImVec2 a = squares.corner(from, i);
+      const float left = from.x, right = from.x + squares.size * static_cast<float>(squares.columns);
+      list->AddLine(a, {a.x, a.y + squares.size}, colour, thick);
+      list->AddLine(a, {right, a.y}, colour, thick);
+      list->AddLine({left, a.y + squares.size}, {a.x, a.y + squares.size}, colour, thick);
+    }
+  }
+
   /// Draws an outline around each cell with a page of the selected node or request.
   void draw_selected(const Scene& scene, const Squares& squares, ImVec2 from) const {
     std::size_t last = map_.cells().size();
@@ -181,6 +224,7 @@ class PoolPanel final : public Panel {
       list->AddRectFilled(a, {a.x + size * static_cast<float>(end - i) - gap, a.y + size - gap}, colour);
       i = end;
     }
+    draw_borders(scene.pool(), squares, from);
     draw_selected(scene, squares, from);
   }
 

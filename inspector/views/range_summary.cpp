@@ -211,8 +211,8 @@ void RangeSummary::draw_prefixes(Scene& scene, const std::vector<PrefixFigure>& 
       ImGui::PushID(i);
       if (ImGui::Selectable("##prefix", false, ImGuiSelectableFlags_SpanAllColumns)) {
         // An evicted node is seen just before it left.
-        if (scene.mirror.find(prefix.node) == nullptr && scene.time.seekable)
-          scene.time.seek(list_ == List::waste ? prefix.commit - 1 : prefix.commit);
+        const std::uint64_t seen = list_ == List::waste ? prefix.commit - 1 : prefix.commit;
+        if (scene.mirror.find(prefix.node) == nullptr && scene.time.has(seen)) scene.time.seek(seen);
         scene.selection.show_tier(false);
         scene.selection.select_node(prefix.node);
       }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <history/history.h>
+#include <history/notes.h>
 #include <history/two_pasts.h>
 #include <mirror/mirror.h>
 #include "figured.h"
@@ -27,9 +28,15 @@ struct Exports {
     std::string name, text;
   };
   std::vector<File> wanted;
-  bool picture = false;  ///< the next frame is wanted as a PNG picture
-  std::string result;    ///< message about the last one; empty: none
-  double until = 0;      ///< time of ImGui's clock until which `result` is shown
+  /// A file that a panel on the screen can write: its name, and its content in words.
+  struct Offer {
+    std::string name, help;
+  };
+  std::vector<Offer> offers;  ///< those of the current frame
+  std::string chosen;         ///< name of an offer that was chosen in the list of commands
+  bool picture = false;       ///< the next frame is wanted as a PNG picture
+  std::string result;         ///< message about the last one; empty: none
+  double until = 0;           ///< time of ImGui's clock until which `result` is shown
 };
 
 /// The selection: at most one item of each kind, shown by every panel.
@@ -45,6 +52,7 @@ struct Selection {
   bool pause_wanted = false;         ///< space, or its button, was pressed
   bool copy = false;                 ///< the text of the panel under the mouse is wanted in the clipboard
   bool help = false;                 ///< the sheet of keys is open
+  std::uint64_t naming = 0;          ///< commit whose note is being named; 0: none
   bool choose_wanted = false;        ///< the user wants another feed or recording
   bool reveal_request = false;       ///< the list of requests must bring the request into sight
   std::uint64_t request_wanted = 0;  ///< request to select as soon as the shown moment contains it
@@ -70,11 +78,12 @@ struct Selection {
 struct Mailbox {
   bool open = false;       ///< the feed takes controls
   bool read_only = false;  ///< the user wants no commands to be sent
+  bool in_past = false;    ///< an earlier moment is shown: what is seen is not what a command would change
   bool locked = false;     ///< read_only cannot be switched off (--read-only)
   bool paused = false;     ///< the engine is paused, as requested or as it reports
   std::vector<Command> commands;
 
-  bool obeyed() const { return open && !read_only; }
+  bool obeyed() const { return open && !read_only && !in_past; }
 
   void send(Command::Kind kind, std::uint64_t amount = 0, std::uint32_t group = 0, const std::string& name = {}) {
     if (!obeyed()) return;
@@ -101,7 +110,7 @@ struct Mailbox {
 
 /// Source of the events, and its state.
 struct Session {
-  enum class State : std::uint8_t { choosing, attaching, live, stopped, gone, recording };
+  enum class State : std::uint8_t { choosing, attaching, live, gone, recording };
   State state = State::attaching;
   std::string name;        ///< name of the feed or file
   std::string source;      ///< "in this process", "shared memory", "from a server" or "recording"
@@ -116,22 +125,27 @@ struct Session {
 };
 
 /// Time as the user sees it: the past, the selected range of it, and the moment that is shown. A recording can show any
-/// moment; a live feed has only the present.
+/// moment; a live feed the present and what is kept of its past.
 struct Timeline {
-  static constexpr std::uint64_t kFirst = 1;
-  bool seekable = false, playing = false;
-  std::uint64_t at = 0, end = 0;           ///< commits
-  std::uint64_t wanted = 0;                ///< commit to show from the next frame on
-  History history;                         ///< everything that was ever read, wherever the playhead is
-  std::shared_ptr<const OtherPast> other;  ///< May be null (there is no second recording).
-  CommitRange range;                       ///< selected range; empty: the whole time
+  bool seekable = false, playing = false;           ///< seekable: any moment from `first` on can be shown
+  bool live = false;                                ///< the feed goes on: `end` moves by itself
+  bool held = false;                                ///< live: the moment that is shown does not follow the end
+  std::uint64_t first = 1;                          ///< earliest commit that can be shown
+  std::size_t kept_bytes = 0, most_kept_bytes = 0;  ///< live: memory for going back, in use and at most
+  std::uint64_t at = 0, end = 0;                    ///< commits
+  std::uint64_t wanted = 0;                         ///< commit to show from the next frame on
+  History history;                                  ///< everything that was ever read, wherever the playhead is
+  std::shared_ptr<const OtherPast> other;           ///< May be null (there is no second recording).
+  CommitRange range;                                ///< selected range; empty: the whole time
   double from = 0, to = 0;  ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
   /// Range to read again commit by commit, because the history merges commits; empty: none. The result is `detail`.
   CommitRange detail_wanted;
   std::shared_ptr<const History> detail;  ///< May be null (not read yet, or a live feed).
   float speed = 1;                        ///< playback speed relative to the recorded time
-  std::vector<std::uint64_t> bookmarks;
-  std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0: not set
+  Notes notes;
+  std::string notes_place;      ///< place where they are kept, in words; empty: nowhere
+  std::string notes_complaint;  ///< reason why they are not kept; empty: they are
+  std::uint64_t a = 0, b = 0;   ///< commits of the comparison; 0: not set
   Mirror::Moment moment_a, moment_b;
   Difference difference;
 
@@ -144,8 +158,22 @@ struct Timeline {
     const bool exact = detail && detail->all().first <= range.first && detail->all().last >= range.last;
     if (!range.empty() && !exact) range = history.snapped(range);
   }
-  /// Sets the wanted commit, at least the first: before it there is nothing to show.
-  void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
+  /// Returns true if a commit can be shown.
+  bool has(std::uint64_t commit) const { return seekable && commit >= first && commit <= end; }
+  bool follows() const { return live && !held; }
+  /// Returns true if the moment that is shown changes by itself.
+  bool moves() const { return playing || follows(); }
+  /// Remembers the mirror's moment for the comparison, as A or B.
+  void remember(const Mirror& mirror, bool as_a) {
+    (as_a ? a : b) = mirror.commits();
+    (as_a ? moment_a : moment_b) = mirror.moment();
+    if (a != 0 && b != 0) difference = Mirror::difference(moment_a, moment_b);
+  }
+  /// Sets the wanted commit, at least the first. The last one of a live feed is its present, which is then followed.
+  void seek(std::uint64_t commit) {
+    wanted = std::clamp(commit, std::min(end, first), end);
+    held = live && wanted < end;
+  }
 };
 
 /// All inputs of a panel.
@@ -161,7 +189,7 @@ struct Scene {
   const TierShares& shares;  ///< shares of `mirror`'s nodes; valid while nodes are coloured by tier
 
   /// Returns true if the moment changes by itself: lists must then hold still while they are read.
-  bool moves() const { return !time.seekable || time.playing; }
+  bool moves() const { return time.moves(); }
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
   /// Returns a number that differs for each feed and tier.
   std::uint64_t shown() const { return session.feed * 2 + selection.tier; }

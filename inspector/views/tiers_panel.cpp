@@ -80,8 +80,9 @@ class TiersPanel final : public Panel {
           in.at = &column;
           break;
         }
-    if (ImGui::IsItemActivated() && mouse >= scale.left && scene.time.seekable)
-      scene.time.seek(axis.commit_at(scale.value_at(mouse)));
+    if (ImGui::IsItemActivated() && mouse >= scale.left)
+      if (const std::uint64_t commit = axis.commit_at(scale.value_at(mouse)); scene.time.has(commit))
+        scene.time.seek(commit);
     const Palette& colours = palette();
     const ImU32 of[] = {colours.accent, colours.on_host, colours.owned, colours.in_both, colours.protected_};
     float y = from.y;
@@ -93,7 +94,7 @@ class TiersPanel final : public Panel {
       list->AddText({std::clamp(scale.x_of(mark.value) - wide / 2, scale.left, scale.right - wide), y}, colours.dim,
                     mark.words.c_str());
     }
-    if (!scene.time.seekable) return;
+    if (!scene.time.seekable || scene.time.follows()) return;
     const float x = scale.x_of(axis.value_of(scene.time.at));
     list->AddLine({x, from.y}, {x, y}, colours.selected, std::max(1.5F, em() / 8));
   }

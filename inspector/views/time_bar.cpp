@@ -10,12 +10,6 @@
 namespace canopy::inspector {
 namespace {
 
-void remember(Timeline& time, const Mirror& mirror, bool first) {
-  (first ? time.a : time.b) = mirror.commits();
-  (first ? time.moment_a : time.moment_b) = mirror.moment();
-  if (time.a != 0 && time.b != 0) time.difference = Mirror::difference(time.moment_a, time.moment_b);
-}
-
 /// Places on the line of time, which is always the whole time.
 struct BarArea {
   const TimeAxis& axis;
@@ -71,9 +65,10 @@ void draw_marks_on(const Timeline& time, const BarArea& line) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 from = line.from, size = line.size;
   const float middle = from.y + size.y / 2;
-  for (const std::uint64_t mark : time.bookmarks)
-    list->AddTriangleFilled({line.x_of(mark) - em() * 0.3F, from.y}, {line.x_of(mark) + em() * 0.3F, from.y},
-                            {line.x_of(mark), middle}, colours.warn);
+  for (const Note& note : time.notes.all()) {
+    const float x = line.x_of(note.commit);
+    list->AddTriangleFilled({x - em() * 0.3F, from.y}, {x + em() * 0.3F, from.y}, {x, middle}, colours.warn);
+  }
   for (const auto& [commit, name] : {std::pair(time.a, "A"), std::pair(time.b, "B")})
     if (commit != 0) {
       const float x = line.x_of(commit);
@@ -85,8 +80,37 @@ void draw_marks_on(const Timeline& time, const BarArea& line) {
     }
 }
 
-/// Draws the playhead of a recording, which can be dragged. A live feed has none.
-void draw_playhead(Timeline& time, const BarArea& line) {
+/// Returns what a live feed keeps for going back, in words.
+std::string kept_words(const Timeline& time, const TimeAxis& axis) {
+  if (!time.seekable) return "Nothing before this moment is kept.";
+  return fmt::format("Kept for going back: the last {}, in {} of at most {}.",
+                     axis.length_words(axis.last() - axis.value_of(time.first)), bytes(time.kept_bytes),
+                     bytes(time.most_kept_bytes));
+}
+
+/// Handles a click or a drag on the line.
+void follow_mouse(Timeline& time, const BarArea& line) {
+  const std::uint64_t under = std::max(line.commit_at(ImGui::GetIO().MousePos.x), time.first);
+  if (ImGui::IsItemActive() && time.seekable) time.seek(under);
+  if (!ImGui::IsItemHovered()) return;
+  if (!time.live) return explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
+  explain(
+      fmt::format("Hit rate upwards, evictions downwards, since the engine began or the inspector attached. A "
+                  "click shows an earlier moment. {} A recording (feed: {{ file: ... }}) keeps everything.",
+                  kept_words(time, line.axis)));
+}
+
+/// Draws over the part of a live feed's past that is no longer kept.
+void draw_not_kept(const Timeline& time, const BarArea& line) {
+  if (!time.live) return;
+  const float x = time.seekable ? line.x_of(time.first) : line.x_of(time.end);
+  ImGui::GetWindowDrawList()->AddRectFilled(line.from, {x, line.from.y + line.size.y},
+                                            with_alpha(palette().panel, 0.6F));
+}
+
+/// Draws the playhead, unless it follows a live feed.
+void draw_playhead(const Timeline& time, const BarArea& line) {
+  if (!time.seekable || time.follows()) return;
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 from = line.from, size = line.size;
@@ -94,9 +118,6 @@ void draw_playhead(Timeline& time, const BarArea& line) {
   list->AddRectFilled({x, from.y}, {from.x + size.x, from.y + size.y}, with_alpha(colours.panel, 0.55F));
   list->AddLine({x, from.y}, {x, from.y + size.y}, colours.accent, em() * 0.14F);
   list->AddCircleFilled({x, middle}, em() * 0.38F, colours.accent);
-  const std::uint64_t under = std::max(line.commit_at(ImGui::GetIO().MousePos.x), Timeline::kFirst);
-  if (ImGui::IsItemActive()) time.seek(under);
-  if (ImGui::IsItemHovered()) explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
 }
 
 void apart() { ImGui::SameLine(0, em() * 0.4F); }
@@ -105,7 +126,7 @@ void draw_player(Timeline& time) {
   if (button("|<")) time.seek(0);
   explain("to the beginning (Home)");
   apart();
-  if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
+  if (button("<", time.at > time.first)) time.seek(time.at - 1);
   explain("one commit back (left)");
   apart();
   if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;
@@ -122,44 +143,52 @@ void draw_player(Timeline& time) {
   explain("playback speed, relative to the recorded time");
 }
 
-void draw_pause(Scene& scene) {
-  const bool stopped = scene.session.state == Session::State::stopped || scene.mailbox.paused;
-  if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
-  explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow runs one step"
-                                 : "stops the picture, not the engine (space): no commands are sent to the engine");
+/// Draws the buttons of a live feed.
+void draw_live_player(Scene& scene) {
+  Timeline& time = scene.time;
+  if (button("<", time.seekable && time.at > time.first)) time.seek(time.at - 1);
+  explain("one commit back (left): shows the past, while the feed is read on");
+  apart();
+  if (!time.held) {
+    if (button(scene.mailbox.paused ? "go on" : "pause")) scene.selection.pause_wanted = true;
+    explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow runs one step"
+                                   : "holds this moment, not the engine (space): the feed is read on");
+    return;
+  }
+  if (button(">")) time.seek(time.at + 1);
+  explain("one commit forward (right)");
+  apart();
+  if (button("now")) time.seek(time.end);
+  explain("back to the present (space, End)");
 }
 
 void draw_marks(Scene& scene) {
   Timeline& time = scene.time;
-  if (button("A")) remember(time, scene.mirror, true);
+  if (button("A")) time.remember(scene.pools, true);
   explain("remembers this moment, to compare it with B");
   apart();
-  if (button("B")) remember(time, scene.mirror, false);
+  if (button("B")) time.remember(scene.pools, false);
   explain("remembers this moment, to compare it with A");
   if (!time.seekable) return;
   apart();
-  if (button("bookmark")) {
-    const auto found = std::find(time.bookmarks.begin(), time.bookmarks.end(), time.at);
-    if (found == time.bookmarks.end()) time.bookmarks.push_back(time.at);
-    else time.bookmarks.erase(found);
-  }
-  explain("marks this moment on the line, or removes its mark (m); n goes to the next mark");
+  if (button("note")) scene.selection.naming = time.at;
+  explain("marks this moment and asks for a name (m); n goes to the next note; NOTES (K) lists them");
 }
 
 class TimeBar final : public Panel {
  public:
   void draw(Scene& scene) override {
-    const bool gone = scene.session.state == Session::State::gone && !scene.time.seekable;
+    const bool gone = scene.session.state == Session::State::gone && !scene.time.held;
     // The line has the full height of the bar; everything else is centred vertically.
     const float top = ImGui::GetCursorPosY();
     const float low = top + (ImGui::GetContentRegionAvail().y - ImGui::GetTextLineHeight()) / 2;
     ImGui::SetCursorPosY(low);
-    if (scene.time.seekable) draw_player(scene.time);
-    else draw_pause(scene);
+    if (scene.time.live) draw_live_player(scene);
+    else draw_player(scene.time);
     ImGui::SameLine(0, em());
     const std::string end = words(scene, gone);
     const bool small = ImGui::GetContentRegionAvail().x < em() * 32;  // no room for words and marks
-    if (small && scene.time.seekable) {
+    if (small && scene.time.seekable && !gone) {
       ImGui::SetCursorPosY(top);
       return draw_line(scene, ImGui::GetContentRegionAvail());
     }
@@ -186,7 +215,7 @@ class TimeBar final : public Panel {
                                          ? fmt::format("; waiting for '{}' to start again", scene.session.name)
                                          : "");
     if (const Exports& exports = scene.selection.exports; ImGui::GetTime() < exports.until) return exports.result;
-    if (scene.time.seekable) return fmt::format("commit {} of {}", grouped(scene.time.at), grouped(scene.time.end));
+    if (!scene.time.follows()) return fmt::format("commit {} of {}", grouped(scene.time.at), grouped(scene.time.end));
     return fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
                        duration(static_cast<double>(scene.mirror.us()) / 1e6));
   }
@@ -206,11 +235,9 @@ class TimeBar final : public Panel {
     }
     draw_overview(columns_, line);
     draw_windows(scene.time, line);
-    if (scene.time.seekable) draw_playhead(scene.time, line);
-    else
-      explain(
-          "Hit rate upwards, evictions downwards, since the engine began or the inspector attached. A live feed has no "
-          "past to go back to: record it (feed: { file: ... }) for that.");
+    draw_not_kept(scene.time, line);
+    follow_mouse(scene.time, line);
+    draw_playhead(scene.time, line);
     draw_marks_on(scene.time, line);
   }
 

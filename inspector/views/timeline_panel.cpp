@@ -51,7 +51,8 @@ const History& TimelinePanel::nearest(Scene& scene, const TimeAxis& axis) const 
   const History& history = time.history;
   const CommitRange seen{std::max<std::uint64_t>(axis.commit_at(scale_.from), history.all().first),
                          axis.commit_at(scale_.to)};
-  if (!time.seekable || history.stride() == 1 || seen.empty() || seen.commits() > kMostDetail) return history;
+  if (!time.seekable || time.live || history.stride() == 1 || seen.empty() || seen.commits() > kMostDetail)
+    return history;
   const bool has = time.detail && time.detail->all().first <= seen.first && time.detail->all().last >= seen.last;
   if (!has) {
     const std::uint64_t margin = std::min(kMostDetail / 2, seen.commits());
@@ -146,8 +147,8 @@ void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 fro
   float y = from.y;
   draw_axis(whole, y, y + foot);
   y += foot;
-  const HistoryMark* mark = nullptr;
-  if (!past.marks().empty()) {
+  std::string mark;
+  if (!past.marks().empty() || !scene.time.notes.all().empty()) {
     mark = draw_marks(in, {from.x, y, y + foot});
     y += foot + gap;
   }
@@ -173,7 +174,7 @@ void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 fro
   if (!hovered && !ImGui::IsItemActive()) pressed_at_.reset(), dragging_ = panning_ = false;
   handle_mouse(scene, whole, under);
   if (!hovered || dragging_ || panning_) return;
-  if (mark) explain(fmt::format("{} at commit {}", mark->text, grouped(mark->at.commit)));
+  if (!mark.empty()) explain(mark);
   else if (under)
     explain(fmt::format("Request {}: {} of {} prompt tokens found{}{}. Click to select it.", under->id,
                         grouped(under->matched), grouped(under->prompt), under->missed ? "; missed: " : "",
@@ -263,8 +264,8 @@ void TimelinePanel::handle_mouse(Scene& scene, const TimeAxis& axis, const Reque
     if (under != nullptr) {
       scene.selection.request_wanted = under->id;
       if (time.seekable) time.seek(std::max(time.at, under->begun.commit));
-    } else if (time.seekable) {
-      time.seek(axis.commit_at(*pressed_at_));
+    } else if (const std::uint64_t commit = axis.commit_at(*pressed_at_); time.has(commit)) {
+      time.seek(commit);
     }
   }
   pressed_at_.reset(), dragging_ = panning_ = false;
@@ -308,7 +309,7 @@ void TimelinePanel::draw_range(const Scene& scene, const TimeAxis& axis, float t
       const float x = scale_.x_of(axis.value_of(commit));
       list->AddLine({x, top}, {x, bottom}, colours.text);
     }
-  if (time.seekable) {
+  if (time.seekable && !time.follows()) {
     const float x = scale_.x_of(axis.value_of(time.at));
     list->AddLine({x, top - em() * 0.5F}, {x, bottom}, colours.selected, std::max(1.5F, em() / 8));
     list->AddTriangleFilled({x - em() * 0.35F, top - em() * 0.5F}, {x + em() * 0.35F, top - em() * 0.5F}, {x, top},

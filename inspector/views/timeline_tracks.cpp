@@ -238,27 +238,54 @@ void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32
   }
 }
 
-const HistoryMark* draw_marks(const TrackInput& in, const TrackArea& area) {
+namespace {
+
+/// A mark of the feed or of the user, on the timeline.
+struct ShownMark {
+  double value;
+  ImU32 colour;
+  std::string name, words;
+};
+
+std::vector<ShownMark> shown_marks(const Timeline& time) {
   const Palette& colours = palette();
   const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text,
                                                    colours.bad,    colours.good, colours.dim};
-  const TimeAxis axis(in.scene.time.history);
+  const TimeAxis axis(time.history);
+  std::vector<ShownMark> shown;
+  for (const HistoryMark& mark : time.history.marks()) {
+    const auto kind = static_cast<std::size_t>(mark.kind);
+    shown.push_back({axis.value_of(mark.at), of[kind], kMarkNames[kind],
+                     fmt::format("{} at commit {}", mark.text, grouped(mark.at.commit))});
+  }
+  for (const Note& note : time.notes.all())
+    shown.push_back({axis.value_of(note.commit), colours.warn,
+                     fitted(note.text.empty() ? "note" : note.text, em() * 12),
+                     fmt::format("Note at commit {}: {}", grouped(note.commit), note.text.empty() ? "-" : note.text)});
+  std::sort(shown.begin(), shown.end(), [](const ShownMark& a, const ShownMark& b) {
+    return a.value != b.value ? a.value < b.value : a.words < b.words;
+  });
+  return shown;
+}
+
+}  // namespace
+
+std::string draw_marks(const TrackInput& in, const TrackArea& area) {
+  const Palette& colours = palette();
   draw_track(in, area, "marks", "", colours.text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const HistoryMark* under = nullptr;
+  std::string under;
   float free_from = in.scale.left;
-  for (const HistoryMark& mark : in.scene.time.history.marks()) {
-    const float x = in.scale.x_of(axis.value_of(mark.at));
+  for (const ShownMark& mark : shown_marks(in.scene.time)) {
+    const float x = in.scale.x_of(mark.value);
     if (x < in.scale.left || x > in.scale.right) continue;
-    const ImU32 colour = of[static_cast<std::size_t>(mark.kind)];
     const float half = em() * 0.32F, middle = (area.top + area.bottom) / 2;
-    list->AddQuadFilled({x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}, colour);
-    if (std::abs(mouse.x - x) < half * 1.5F && mouse.y >= area.top && mouse.y <= area.bottom) under = &mark;
-    const char* name = kMarkNames[static_cast<std::size_t>(mark.kind)];
-    const float wide = ImGui::CalcTextSize(name).x, left = x + half * 1.4F;
+    list->AddQuadFilled({x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}, mark.colour);
+    if (std::abs(mouse.x - x) < half * 1.5F && mouse.y >= area.top && mouse.y <= area.bottom) under = mark.words;
+    const float wide = ImGui::CalcTextSize(mark.name.c_str()).x, left = x + half * 1.4F;
     if (x - half < free_from || left + wide > in.scale.right) continue;
-    list->AddText({left, middle - ImGui::GetTextLineHeight() / 2}, colours.dim, name);
+    list->AddText({left, middle - ImGui::GetTextLineHeight() / 2}, colours.dim, mark.name.c_str());
     free_from = left + wide + em() * 0.5F;
   }
   return under;

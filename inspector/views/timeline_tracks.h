@@ -48,9 +48,9 @@ void draw_evictions(const TrackInput& in, const TrackArea& area);
 void draw_traffic(const TrackInput& in, const TrackArea& area);
 /// One kind of traffic between the tiers.
 void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32 colour);
-/// Policy, limit, flush, lost events, servers that came and went. Returns the mark under the mouse; null if there is
-/// none.
-const HistoryMark* draw_marks(const TrackInput& in, const TrackArea& area);
+/// Policy, limit, flush, lost events, servers that came and went, and the user's notes. Returns the mark under the
+/// mouse in words; empty if there is none.
+std::string draw_marks(const TrackInput& in, const TrackArea& area);
 
 /// Returns the pages at the upper edge of the pool's chart: the largest size or limit in the past.
 std::uint64_t pool_top(const History& history, std::size_t group);

@@ -117,7 +117,7 @@ void TreePanel::find(Scene& scene) {
   const std::uint64_t begun = scene.time.begun ? scene.time.begun(request) : 0;
   if (begun == 0 && !scene.mirror.request(request))
     return search_.say(
-        fmt::format("request {} is not {}", request, scene.time.seekable ? "in this recording" : "remembered"));
+        fmt::format("request {} is not {}", request, !scene.time.live ? "in this recording" : "remembered"));
   if (begun != 0) scene.time.seek(begun);
   scene.selection.request_wanted = request;
 }

@@ -1,5 +1,6 @@
 #include "canvas.h"
 #include "font_file.h"
+#include "process_memory.h"
 
 #define GL_GLEXT_PROTOTYPES
 #include <EGL/egl.h>
@@ -8,6 +9,8 @@
 #include <GL/glext.h>
 #include <backends/imgui_impl_opengl3.h>
 #include <shell/theme.h>
+
+#include <chrono>
 
 namespace canopy::inspector {
 namespace {
@@ -73,6 +76,7 @@ class EglCanvas final : public Canvas {
   }
 
   void frame(App& app) override {
+    const auto began = std::chrono::steady_clock::now();
     if (app.theme_changed()) {
       apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1, font_file());
       ImGui_ImplOpenGL3_DestroyFontsTexture();
@@ -88,6 +92,8 @@ class EglCanvas final : public Canvas {
     glClear(GL_COLOR_BUFFER_BIT);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     save_wanted_picture(app, width_, height_);
+    app.spent(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count(),
+              process_memory());
   }
 
   std::vector<unsigned char> pixels() override { return read_pixels(width_, height_); }

@@ -1,5 +1,6 @@
 #include "ring_link.h"
 
+#include <shell/live_link.h>
 #include <sources/feed_source.h>
 
 #include <utility>
@@ -8,45 +9,31 @@
 namespace canopy::inspector {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// Memory for going back.
+constexpr std::size_t kPastBytes = std::size_t{256} << 20;
 
 /// Reads a ring until it is empty, although its events may be overwritten meanwhile.
-class RingLink final : public Link {
+class RingLink final : public LiveLink {
  public:
-  RingLink(std::unique_ptr<FeedSource> source, std::string name) : source_(std::move(source)), name_(std::move(name)) {}
-  const FeedShape& header() const override { return source_->shape(); }
-  bool send(const Command& command) override { return source_->send(command); }
-  bool can_come_again() const override { return source_->is_shared(); }
-
-  bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
-    session.name = name_, session.source = source_->is_shared() ? "shared memory" : "in this process";
-    if (session.state != Session::State::stopped) {
-      const auto until = Clock::now() + budget;
-      for (;;) {
-        std::size_t count = 0;
-        const auto outcome = source_->reader().read(buffer_.data(), buffer_.size(), count);
-        if (outcome == FeedReader::Outcome::nothing) break;
-        if (outcome == FeedReader::Outcome::lapped) {
-          mirror.lost();
-          ++session.laps;
-        } else {
-          mirror.take({buffer_.data(), count}, time.history.watch(mirror));
-        }
-        if (Clock::now() > until) return false;
-      }
-      session.state = mirror.in_step() ? Session::State::live : Session::State::attaching;
-      if (std::string gone = source_->gone(); !gone.empty()) {
-        session.state = Session::State::gone;
-        session.detail = std::move(gone);
-      }
-    }
-    time.at = time.end = time.wanted = mirror.commits();
-    return true;
-  }
+  RingLink(std::unique_ptr<FeedSource> source, std::string name)
+      : LiveLink(std::move(name), source->is_shared() ? "shared memory" : "in this process", kPastBytes),
+        feed_(std::move(source)) {}
+  const FeedShape& header() const override { return feed_->shape(); }
+  bool send(const Command& command) override { return feed_->send(command); }
+  bool can_come_again() const override { return feed_->is_shared(); }
 
  private:
-  std::unique_ptr<FeedSource> source_;
-  std::string name_;
+  Arrived next(std::span<const Event>& events) override {
+    std::size_t count = 0;
+    const auto outcome = feed_->reader().read(buffer_.data(), buffer_.size(), count);
+    events = {buffer_.data(), count};
+    return outcome == FeedReader::Outcome::nothing  ? Arrived::nothing
+           : outcome == FeedReader::Outcome::lapped ? Arrived::lapped
+                                                    : Arrived::events;
+  }
+  std::string ended() const override { return feed_->gone(); }
+
+  std::unique_ptr<FeedSource> feed_;
   std::vector<Event> buffer_ = std::vector<Event>(8192);
 };
 

@@ -10,6 +10,7 @@
 
 #include "canvas.h"
 #include "font_file.h"
+#include "process_memory.h"
 #include "settings_file.h"
 
 namespace canopy::inspector {
@@ -151,6 +152,8 @@ std::string show_in_window(App& app, const Settings& settings) {
     glViewport(0, 0, width, height);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     save_wanted_picture(app, width, height);
+    app.spent(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - frame_began).count(),
+              process_memory());
     glfwSwapInterval(behind ? 0 : 1);
     glfwSwapBuffers(opened.window);
     frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - frame_began);

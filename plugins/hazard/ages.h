@@ -14,36 +14,20 @@ namespace canopy::hazard {
 /// inserted after it. Seconds are not used, so the pace of the traffic changes nothing.
 inline constexpr double kAgesPerTurnover = 1000;
 
-/// The bins in which ages are counted. The first ends at 10, each later one at 1.25 times the end before it, the last
-/// at about eight turnovers. Older ages are not counted.
-inline constexpr std::size_t kBins = 31;
+/// The bins in which ages are counted. The first ends at 8, then two bins make an octave: 12, 16, 24 and so on to about
+/// eight turnovers. Older ages are not counted.
+inline constexpr std::size_t kBins = 21;
+/// Returns an age's exponent and the first bit of its mantissa.
+constexpr std::uint64_t half_octave(double age) { return std::bit_cast<std::uint64_t>(age) >> 51; }
 inline constexpr std::array<double, kBins + 1> kBinEdges = [] {
   std::array<double, kBins + 1> edges{};
-  double edge = 10;
-  for (std::size_t i = 1; i <= kBins; ++i, edge *= 1.25) edges[i] = edge;
+  for (std::size_t i = 1; i <= kBins; ++i) edges[i] = std::bit_cast<double>((half_octave(8) + i - 1) << 51);
   return edges;
 }();
 constexpr double bin_width(std::size_t bin) { return kBinEdges[bin + 1] - kBinEdges[bin]; }
-
-/// The bin in which each step of at most an eighth begins; a step is a float's exponent and three bits of its mantissa.
-/// It contains one edge at most, so bin_of compares with one.
-constexpr std::uint32_t step_of(float age) { return std::bit_cast<std::uint32_t>(age) >> 20; }
-inline constexpr std::uint32_t kFirstStep = step_of(8);
-inline constexpr auto kBinOfStep = [] {
-  std::array<std::uint8_t, step_of(static_cast<float>(kBinEdges[kBins])) - kFirstStep + 1> bins{};
-  for (std::uint32_t i = 0; i < bins.size(); ++i) {
-    // An age just below the step can be rounded up to it.
-    const double least = static_cast<double>(std::bit_cast<float>((kFirstStep + i) << 20)) * (1 - 1e-6);
-    while (bins[i] + 1U < kBins && kBinEdges[bins[i] + 1U] <= least) ++bins[i];
-  }
-  return bins;
-}();
 /// Returns the bin of an age, or kBins if it is beyond the last one. REQUIRES: age >= 0.
 inline std::size_t bin_of(double age) {
-  if (age < kBinEdges[1]) return 0;
-  if (!(age < kBinEdges[kBins])) return kBins;
-  const std::size_t bin = kBinOfStep[step_of(static_cast<float>(age)) - kFirstStep];
-  return bin + (kBinEdges[bin + 1] <= age);
+  return age < kBinEdges[1] ? 0 : std::min<std::size_t>(half_octave(age) - half_octave(8) + 1, kBins);
 }
 
 /// A clock that measures time in ages. It never goes back, and a change of the pool's limit does not change the time

@@ -8,11 +8,9 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kHalfLife = 5000;  ///< half-life of counts, in ages; that of the duel's evidence is twice as long
-constexpr double kLeastBetweenFits = 20;
+constexpr double kHalfLife = 10'000;     ///< half-life of counts, in ages; that of the duel's evidence is twice as long
 constexpr double kNewBeforeFit = 0.055;  ///< time since the last fit, as a share of the time that the counts stand for
-constexpr double kHistoryTurnovers = 8;
-constexpr double kCostDepth = 8192;  ///< tokens
+constexpr double kLeastBetweenFits = 20, kHistoryTurnovers = 8, kCostDepth = 8192;  ///< ages; turnovers; tokens
 constexpr std::size_t kMostRunning = 65536, kAhead = 32;
 
 /// Returns a rank's minor word: the time of the node's last use. Its lower bits describe the node for people: its
@@ -31,8 +29,8 @@ std::string form() {
   }
   return "{major:real} hits expected per token and turnover, used {minor.18-63:ago}; {minor.0-2:used once|used "
          "twice|used 3 to 5 times|used 6 to 15 times|used 16 to 63 times|used 64 times or more|never used}, "
-         "{minor.3-5:below 640|640 to 1,279|1,280 to 3,071|3,072 to 8,191|8,192 or more} new tokens, "
-         "{minor.6-6:short|long} answer{minor.7-8:|, tool call pending|, session ended}"
+         "{minor.3-5:below 640|640 to 1,279|1,280 to 3,071|3,072 to 8,191|8,192 or more|any number of} new "
+         "tokens{minor.6-6:|, long answer}{minor.7-8:|, tool call pending|, session ended}"
          "{minor.9-11:|, class 1|, class 2|, class 3|, class 4|, class 5|, class 6|, class 7}; "
          "age from {minor.12-16:" +
          ages + "more than 8} turnovers{minor.17-17:|; in lru's order}";

@@ -6,6 +6,7 @@ namespace canopy::hazard {
 namespace {
 
 constexpr double kLent = 10;        ///< weight of the group above, in observations
+constexpr double kOwn = 0.15;       ///< weight of the bin before, as a share of the most observations in one so far
 constexpr double kLentAtFirst = 4;  ///< weight of the prior
 constexpr double kYoungest = 20;    ///< ages below it are alike to the prior
 
@@ -54,7 +55,6 @@ void ReuseTree::fit(double part) {
       Reuse& above = nodes_[nodes_[i].above].all[bin];
       above.returned += nodes_[i].all[bin].returned, above.survived += nodes_[i].all[bin].survived;
     }
-  learned_ = learned_ || nodes_[0].all[0].all() > 0;
 }
 
 /// Estimates a group and those above it: five at most.
@@ -63,18 +63,20 @@ const ReuseTree::Node& ReuseTree::estimate(Group group) {
   if (node.estimated) return node;
   const Node* const above = group == 0 ? nullptr : &estimate(node.above);
   const double lent = above ? kLent : kLentAtFirst;
+  double own = 0;  // weight of the bin before
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    node.seen[bin] = node.all[bin].all() + lent;
-    node.hazards[bin] = (node.all[bin].returned + lent * (above ? above->hazards[bin] : prior(bin))) / node.seen[bin];
+    const Reuse& seen = node.all[bin];
+    const double before = own > 0 ? own * node.hazards[bin - 1] : 0;
+    node.hazards[bin] =
+        (seen.returned + lent * (above ? above->hazards[bin] : prior(bin)) + before) / (seen.all() + lent + own);
+    if (above && bin > 0) own = std::max(own, std::min(kLent, kOwn * seen.all()));
   }
   node.estimated = true;
   return node;
 }
 
 const ReuseTree::Curve& ReuseTree::read(Group group) {
-  Hazards hazards = estimate(group).hazards;
-  smooth_behind_peak(hazards, nodes_[group].seen);
-  return curves_[group] = {indexes_of(hazards), true};
+  return curves_[group] = {indexes_of(estimate(group).hazards), true};
 }
 
 }  // namespace canopy::hazard

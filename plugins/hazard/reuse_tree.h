@@ -23,9 +23,12 @@ using ReuseByAge = std::array<Reuse, kBins>;
 ///
 ///   all uses > uses with the same number > and the same hint > a class (classes.h) > a class in one namespace
 ///
-/// A group with few counts leans on the group above it. In a bin with `all` = returned + survived observations:
+/// A group with few counts leans on the group above it, and a bin with few counts on the bin before it: of a popular
+/// prefix hardly any life grows old, which does not make the old ones worthless. In a bin with `all` = returned +
+/// survived observations:
 ///
-///   hazard = (returned + 10 * hazard of the group above) / (all + 10)
+///   own    = min(10, 15 % of the most observations in a bin before)
+///   hazard = (returned + 10 * hazard of the group above + own * hazard of the bin before) / (all + 10 + own)
 ///
 /// Above the first group stands a prior of about 0.3 / age with a weight of 4. Under it alone the oldest token has the
 /// lowest index: without data the order is that of lru.
@@ -47,7 +50,7 @@ class ReuseTree {
   const ReuseByAge& of(Group group) const { return nodes_[group].own; }
   /// Multiplies all counts by `part` and makes new curves.
   void fit(double part);
-  bool learned() const { return learned_; }  ///< true if `fit` has seen any data
+  bool learned() const { return nodes_[0].all[0].all() > 0; }  ///< true if `fit` has seen any data
 
   /// Returns the index at an age, interpolated between bins. REQUIRES: bin == bin_of(age).
   double index(Group group, double age, std::size_t bin) {
@@ -61,10 +64,9 @@ class ReuseTree {
  private:
   struct Node {
     Group above = 0;
-    bool estimated = false;            ///< since the last fit
-    ReuseByAge own{}, all{};           ///< counts of this group; those of the groups below it as well
-    Hazards hazards{};                 ///< estimated
-    std::array<double, kBins> seen{};  ///< observations behind each hazard
+    bool estimated = false;   ///< since the last fit
+    ReuseByAge own{}, all{};  ///< counts of this group; those of the groups below it as well
+    Hazards hazards{};        ///< estimated
   };
   struct Curve {
     std::array<float, kBins> index{};
@@ -80,7 +82,6 @@ class ReuseTree {
   std::array<Group, kClasses> of_class_{};                  ///< 0: not made yet
   std::array<Group, 8 * (kClasses >> kHintAt)> of_hint_{};  ///< by hint and uses
   std::unordered_map<std::uint64_t, Group> of_space_;
-  bool learned_ = false;
 };
 
 }  // namespace canopy::hazard

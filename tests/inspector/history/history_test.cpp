@@ -160,6 +160,9 @@ void check_range(const Told& told, CommitRange range) {
     if (const auto what = static_cast<Count>(i); what != Count::regretted)
       CHECK_MESSAGE(figures.counts[what] == sum.counts[what], kCounts[i].name);
   CHECK(figures.evicted == sum.evicted);
+  const auto samples = [&](Measure of) { return figures.histograms[static_cast<std::size_t>(of)].samples(); };
+  CHECK(samples(Measure::prompt) == sum.counts[Count::requests]);
+  CHECK(samples(Measure::lifetime) == sum.counts[Count::evicted]);
   CHECK(figures.other_paid == 0);
   CHECK(figures.paid.size() == sum.paid.size());
   const auto space = [&](std::uint32_t row) { return told.history.tenants()[row].space; };
@@ -461,4 +464,66 @@ TEST_CASE("history: a request of a namespace that cannot be is passed over, and 
     CHECK(mirror.prompt_tokens() == 0);
     CHECK(mirror.slots() > 1);
   }
+}
+
+TEST_CASE("history: the classes of a histogram are without gaps, and its quantiles lie in them") {
+  std::uint64_t before = 0;
+  for (std::size_t i = 1; i < 120; ++i) {
+    CHECK(Histogram::lowest(i) > before);
+    before = Histogram::lowest(i);
+    CHECK(Histogram::class_of(before) == i);
+    CHECK(Histogram::class_of(before - 1) == i - 1);
+  }
+  CHECK(Histogram::class_of(~std::uint64_t{0}) == 127);
+  Histogram histogram;
+  CHECK(histogram.quantile(0.5) == 0);
+  for (std::uint64_t value = 1; value <= 1'000; ++value) histogram.add(value, 3);
+  CHECK(histogram.samples() == 3'000);
+  for (const double share : {0.1, 0.5, 0.9})
+    CHECK(static_cast<double>(histogram.quantile(share)) == doctest::Approx(share * 1'000).epsilon(0.05));
+}
+
+TEST_CASE("history: histograms of any range have the values that its events have") {
+  /// The values of each commit, as a mirror's watcher is told them.
+  struct Values final : MirrorWatcher {
+    const Mirror& mirror;
+    explicit Values(const Mirror& of) : mirror(of) {}
+    void used(const MirrorNode& node) override {
+      if (node.used_us != kTimeNotKnown && node.has(0))
+        of(Measure::reuse).add(mirror.prompt_tokens() - node.used_work, node.length);
+    }
+    void left(const MirrorNode& node, std::size_t group, Operation) override {
+      if (group == 0 && node.added_us != kTimeNotKnown)
+        of(Measure::lifetime).add(mirror.us() - node.added_us, node.length);
+    }
+    void begun(const MirrorRequest& request) override {
+      of(Measure::prompt).add(request.prompt);
+      if (request.matched > 0) of(Measure::depth).add(request.matched);
+    }
+    Histogram& of(Measure measure) { return commits[mirror.commits() + 1][static_cast<std::size_t>(measure)]; }
+    std::map<std::uint64_t, Histograms> commits;
+  };
+  const Story story = random_story(400);
+  const Told told(story);
+  Mirror mirror(story.shape);
+  Values values(mirror);
+  for (const std::vector<Event>& commit : story.commits) mirror.take(commit, &values);
+  const std::uint64_t last = told.history.commits();
+  for (const CommitRange range : {CommitRange{}, CommitRange{last / 4, last / 2}, CommitRange{last - 3, last}}) {
+    const RangeFigures figures = figures_of(told.history, range);
+    Histograms expected;
+    for (const auto& [commit, each] : values.commits)
+      if (figures.commits.has(commit))
+        for (std::size_t h = 0; h < expected.size(); ++h) expected[h].add(each[h]);
+    for (std::size_t h = 0; h < expected.size(); ++h) {
+      CAPTURE(kMeasures[h].words);
+      CHECK(figures.histograms[h].samples() == expected[h].samples());
+      for (std::size_t i = 0; i < 64; ++i) CHECK(figures.histograms[h].in(i) == expected[h].in(i));
+    }
+    if (range.empty())
+      for (const Histogram& histogram : figures.histograms) CHECK(histogram.samples() > 0);
+  }
+  const Table table = histograms_table(figures_of(told.history, {}).histograms);
+  CHECK(table.rows.front()[0] == "reuse distance");
+  CHECK(table.heads.size() == 6);
 }

@@ -7,6 +7,7 @@ $CANOPY_PICTURES names a folder for pictures of the ten questions.
 import base64
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -229,6 +230,87 @@ def the_server_goes_and_comes(page, folder):
         page.until("the new address", lambda report: report["state"] == "live" and report["again"] == 0)
 
 
+def until(what, condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+
+
+def picture(page, name):
+    """Keeps a picture, if a folder is named."""
+    if "CANOPY_PICTURES" in os.environ:
+        page.driver.save_screenshot(os.path.join(os.environ["CANOPY_PICTURES"], f"{name}.png"))
+
+
+def back_in_a_live_feed(page, _):
+    """Left goes back while the feed is read on, also after the engine's end; the next engine waits until End."""
+    name = FEED + "-past"
+    with canopy_serve(CANOPY, name, "--controls") as address:
+        engine = subprocess.Popen(replay("--feed", name, "--pace", "20"), stdout=subprocess.DEVNULL)
+        try:
+            page.open(address)
+            page.until("live", lambda report: report["state"] == "live" and report["requests"] > 30)
+            page.keys(Keys.ARROW_LEFT)
+            then = page.until("an earlier moment", lambda report: report["held"] == 1 and report["at"] < report["end"])
+            later = page.until("the feed goes on", lambda report: report["end"] > then["end"] + 200)
+            for what in ("at", "nodes", "commits", "hit_tokens"):
+                assert later[what] == then[what], (what, then, later)
+            assert later["drift"] == 0 and later["first"] <= then["at"], later
+            picture(page, "past")
+            page.keys(Keys.ARROW_LEFT)
+            page.until("one more back", lambda report: report["at"] == then["at"] - 1)
+            page.keys(" ")  # not a pause of the engine
+            page.until("the present", lambda report: report["held"] == 0 and report["at"] == report["end"] and
+                       report["paused"] == 0 and report["drift"] == 0)
+            page.keys(Keys.ARROW_LEFT)
+            page.until("an earlier moment again", lambda report: report["held"] == 1)
+            engine.kill()
+            engine.wait()
+            page.until("gone", lambda report: report["state"] == "gone")
+            engine = subprocess.Popen(replay("--feed", name, "--pace", "20"), stdout=subprocess.DEVNULL)
+            time.sleep(2)
+            report = page.report()
+            assert report["held"] == 1 and report["again"] == 0 and report["nodes"] > 0, report
+            page.keys(Keys.END)
+            page.until("the next engine", lambda report: report["state"] == "live" and report["again"] == 1)
+        finally:
+            engine.kill()
+            engine.wait()
+
+
+def notes(page, folder):
+    """A note outlives the page, is downloaded, and is added from a file; a wrong file is named with its place."""
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
+    with folder_server(folder) as server:
+        page.open(f"{server}/?open=run.feed#at=500")
+        page.until("shown", lambda report: shown(report) and report["commits"] == 500)
+        page.keys("m")
+        page.until("marked", lambda report: report["notes"] == 1)
+        page.run("while (!module.call.types()) await new Promise(go => setTimeout(go, 20));")
+        page.keys("the sweep begins", Keys.ENTER)
+        until("the browser keeps the note", lambda: "500 the sweep begins\n" in page.driver.execute_script(
+            "return Object.values(localStorage).join()"))
+        picture(page, "note")
+        page.open(f"{server}/?open=run.feed#panel=K")
+        page.until("kept by the browser", lambda report: shown(report) and report["notes"] == 1)
+        picture(page, "notes")
+        page.keys(":")
+        page.run("while (!module.call.types()) await new Promise(go => setTimeout(go, 20));")
+        page.keys("run.feed.notes")
+        time.sleep(0.3)
+        picture(page, "commands")
+        page.keys(Keys.ENTER)
+        copy = pathlib.Path(folder, "run.feed.notes")
+        until("a copy is downloaded",
+              lambda: copy.exists() and copy.read_text() == "canopy notes 1\n500 the sweep begins\n")
+        drop(page, "more.notes", b"canopy notes 1\n500 another name\n800 here it ends\n")
+        page.until("added", lambda report: report["notes"] == 2)
+        drop(page, "wrong.notes", b"canopy notes 1\nnonsense\n")
+        page.until_notice("wrong.notes:2:1: expected a commit, a space and a text, found 'nonsense'")
+        page.driver.execute_script("localStorage.clear()")
+
+
 def a_recording_dropped_on_a_live_page(page, folder):
     """It stays when the engine behind the page comes back."""
     name = FEED + "-left"
@@ -260,6 +342,8 @@ def a_recording_by_its_server(page, folder):
         assert report["drift"] == 0 and report["name"].endswith("run.feed"), report
         size = os.path.getsize(os.path.join(folder, "run.feed"))
         assert report["memory"] <= 2 * size + 200 * 2**20, f"{report['memory']} bytes for a recording of {size}"
+        font = page.run("return (await (await fetch('/font.ttf')).arrayBuffer()).byteLength;")
+        assert 20_000 < font < 60_000, f"a font of {font} bytes: it has more letters than the page draws"
 
 
 def time_and_address(page, folder):
@@ -489,12 +573,12 @@ def main():
         for name in os.listdir(os.environ["CANOPY_PAGE_SCRIPTS"]):
             if name.endswith((".js", ".css", ".html")):
                 shutil.copy(os.path.join(os.environ["CANOPY_PAGE_SCRIPTS"], name), folder)
-        shutil.copy(os.path.join(PAGE, "inspector.wasm"), folder)
-        shutil.copy(os.environ["CANOPY_PAGE_FONT"], os.path.join(folder, "font.ttf"))
+        for name in ("inspector.wasm", "font.ttf"):
+            shutil.copy(os.path.join(PAGE, name), folder)
         record(folder)
         try:
-            for test in (a_recording_by_its_server, time_and_address, links, copied_text, downloads, touch, dense_displays,
-                         small_displays, dropped_files, two_recordings, ten_questions, damaged_recordings, a_live_feed,
+            for test in (a_recording_by_its_server, notes, time_and_address, links, copied_text, downloads, touch, dense_displays,
+                         small_displays, dropped_files, two_recordings, ten_questions, damaged_recordings, a_live_feed, back_in_a_live_feed,
                          a_recording_dropped_on_a_live_page, servers_of_an_events_feed, a_wrong_token,
                          the_server_goes_and_comes):
                 if len(sys.argv) > 4 and test.__name__ not in sys.argv[4:]:

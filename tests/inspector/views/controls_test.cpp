@@ -56,7 +56,7 @@ TEST_CASE("space pauses an engine that takes controls, and holds the picture of 
       CHECK(link.sent.back().kind == Command::Kind::go_on);
     } else {
       CHECK(link.sent.empty());
-      CHECK(app.session().state == Session::State::stopped);
+      CHECK(app.time().held);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <canopy/feed/events.h>
 #include <mirror/mirror.h>
 #include <shell/app.h>
+#include <shell/live_link.h>
 #include <window/ring_link.h>
 
 #include <memory>
@@ -63,33 +64,34 @@ class FeedScript {
 };
 
 /// A link that brings prepared events and keeps the commands it is sent.
-class ScriptLink final : public inspector::Link {
+class ScriptLink final : public inspector::LiveLink {
  public:
-  ScriptLink(FeedScript& script, std::vector<Event> events) : script_(script), events_(std::move(events)) {}
+  ScriptLink(FeedScript& script, std::vector<Event> events, std::size_t past_bytes = std::size_t{32} << 20)
+      : LiveLink("a script", "test", past_bytes), script_(script), events_(std::move(events)) {}
   const FeedHeader& header() const override { return script_.header(); }
-  bool pump(inspector::Mirror& mirror, inspector::Session& session, inspector::Timeline& time,
-            std::chrono::milliseconds) override {
-    mirror.take(events_, time.history.watch(mirror));
-    events_.clear();
-    session.name = "a script", session.source = "test";
-    if (session.state != inspector::Session::State::stopped)
-      session.state = mirror.in_step() ? inspector::Session::State::live : inspector::Session::State::attaching;
-    if (!gone.empty()) session.state = inspector::Session::State::gone, session.detail = gone;
-    time.at = time.end = mirror.commits();
-    return true;
-  }
   bool can_come_again() const override { return true; }
   bool send(const Command& command) override {
     sent.push_back(command);
     return true;
   }
-  void bring(std::vector<Event> events) { events_ = std::move(events); }
+  void bring(std::vector<Event> events) { events_ = std::move(events), brought_ = false; }
+  /// Events were lost: those of the next bring() are a keyframe.
+  void lap() { lapped_ = true; }
   std::vector<Command> sent;
   std::string gone;  ///< why its engine writes no more
 
  private:
+  Arrived next(std::span<const Event>& events) override {
+    if (std::exchange(lapped_, false)) return Arrived::lapped;
+    if (std::exchange(brought_, true) || events_.empty()) return Arrived::nothing;
+    events = events_;
+    return Arrived::events;
+  }
+  std::string ended() const override { return gone; }
+
   FeedScript& script_;
   std::vector<Event> events_;
+  bool brought_ = false, lapped_ = false;
 };
 
 /// ImGui without a window and without OpenGL: frames are computed and not shown.

@@ -72,9 +72,13 @@ TEST_CASE("every panel and tab has a title, a line of help and a key that does n
   std::set<std::string> titles;
   std::set<char> keys;
   for (const KeyLine& line : key_lines()) {
-    CHECK(std::string_view(line.help).size() > 3);
-    CHECK(line.characters.empty() == (line.press == nullptr));
-    for (const char key : line.characters) CHECK_MESSAGE(keys.insert(key).second, "two lines for ", key);
+    CHECK(line.help().size() > 3);
+    for (const KeyCommand& command : line.commands) {
+      if (!command.words) continue;
+      CHECK((command.act != nullptr));
+      CHECK((command.character == 0) != (command.named == ImGuiKey_COUNT));
+      if (command.character) CHECK_MESSAGE(keys.insert(command.character).second, "two lines for ", line.keys);
+    }
   }
   for (const PanelInfo& info : panels()) {
     CAPTURE(info.title);
@@ -107,7 +111,7 @@ TEST_CASE("docs/inspector.md lists the panels and the keys as the program has th
   for (const KeyLine& line : key_lines()) {
     std::string keys = line.keys;
     for (std::size_t at; (at = keys.find("  ")) != std::string::npos;) keys.replace(at, 2, ", ");
-    lists += fmt::format("| {} | {} |\n", keys, line.help);
+    lists += fmt::format("| {} | {} |\n", keys, line.help());
   }
   CHECK_MESSAGE(text.find(lists) != std::string::npos, "docs/inspector.md should have:\n", lists);
 }

@@ -137,7 +137,7 @@ Result<std::monostate> measure_pair(const Setting& setting, const Calls& calls, 
 
 /// The difference is some nanoseconds, so there are many short slices, in turns. Where an engine's memory lies changes
 /// its times by as much, so there are several pairs of engines.
-Result<std::monostate> measure(const Setting& setting, const Calls& calls, std::vector<Row>& rows) {
+Result<std::monostate> measure_call(const Setting& setting, const Calls& calls, std::vector<Row>& rows) {
   Measured figures;
   std::vector<std::vector<char>> between;  // the next pair gets other memory
   for (std::size_t pair = 0; pair <= setting.repetitions; ++pair) {
@@ -156,7 +156,7 @@ void add_c_cases(const Options&, std::vector<Case>& cases) {
   for (const Calls& calls : kCalls)
     cases.push_back(
         {"The C interface", {calls.name}, [&calls](const Setting& setting, Report&, std::vector<Row>& rows) {
-           return measure(setting, calls, rows);
+           return measure_call(setting, calls, rows);
          }});
 }
 

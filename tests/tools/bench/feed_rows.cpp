@@ -22,16 +22,16 @@ using inspector::Mirror;
 
 /// Reads a feed in its own thread, as an inspector does: by name, through its own mapping, into a mirror. Waits a
 /// millisecond when there is nothing to read.
-class Onlooker {
+class MirrorThread {
  public:
-  explicit Onlooker(std::unique_ptr<Attachment> attachment)
+  explicit MirrorThread(std::unique_ptr<Attachment> attachment)
       : attachment_(std::move(attachment)), mirror_(attachment_->header()), thread_([this] { look(); }) {}
   /// Reads the rest and ends. The mirror is complete only then.
   const Mirror& end() {
     if (thread_.joinable()) done_ = true, thread_.join();
     return mirror_;
   }
-  ~Onlooker() { end(); }
+  ~MirrorThread() { end(); }
   std::uint64_t laps() const { return laps_; }
 
  private:
@@ -62,7 +62,7 @@ class Onlooker {
 };
 
 /// One kind of feed.
-struct Way {
+struct FeedWay {
   const char* name;
   std::string feed;  ///< its value in an engine file
   bool read = false;
@@ -72,27 +72,27 @@ struct Way {
 std::string own_name() { return fmt::format("bench-{}", ::getpid()); }
 std::string own_file() { return (std::filesystem::temp_directory_path() / ("canopy-" + own_name())).string(); }
 
-const char* const kNames[] = {"feed: none, whole replay",
-                              "feed: none, index calls",
-                              "feed: none, CPU time",
-                              "feed: heap, no reader, whole replay",
-                              "feed: heap, no reader, index calls",
-                              "feed: heap, no reader, CPU time",
-                              "feed: shm, no reader, whole replay",
-                              "feed: shm, no reader, index calls",
-                              "feed: shm, no reader, CPU time",
-                              "feed: shm, one reader, whole replay",
-                              "feed: shm, one reader, index calls",
-                              "feed: shm, one reader, CPU time",
-                              "feed: file, whole replay",
-                              "feed: file, index calls",
-                              "feed: file, CPU time"};
+const char* const kFeedNames[] = {"feed: none, whole replay",
+                                  "feed: none, index calls",
+                                  "feed: none, CPU time",
+                                  "feed: heap, no reader, whole replay",
+                                  "feed: heap, no reader, index calls",
+                                  "feed: heap, no reader, CPU time",
+                                  "feed: shm, no reader, whole replay",
+                                  "feed: shm, no reader, index calls",
+                                  "feed: shm, no reader, CPU time",
+                                  "feed: shm, one reader, whole replay",
+                                  "feed: shm, one reader, index calls",
+                                  "feed: shm, one reader, CPU time",
+                                  "feed: file, whole replay",
+                                  "feed: file, index calls",
+                                  "feed: file, CPU time"};
 
-Result<std::monostate> measure(const Setting& setting, Report& report, std::vector<Row>& rows) {
-  Way ways[] = {{"heap, no reader", "{ heap: {} }", false, {}, {}, {}},
-                {"shm, no reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
-                {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}, {}},
-                {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}, {}}};
+Result<std::monostate> measure_feed(const Setting& setting, Report& report, std::vector<Row>& rows) {
+  FeedWay ways[] = {{"heap, no reader", "{ heap: {} }", false, {}, {}, {}},
+                    {"shm, no reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
+                    {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}, {}},
+                    {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}, {}}};
   Repeated none, none_index, none_cpu;
   std::string section;
   std::uint64_t events = 0, commits = 0, laps = 0;
@@ -106,13 +106,13 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
       none.add(off->seconds), none_index.add(off->report.index_seconds), none_cpu.add(off->cpu_seconds);
     report.source = off->source;
     section = fmt::format("A feed, page 16, no store: {} requests of {}", off->report.requests, off->source);
-    for (Way& way : ways) {
-      std::unique_ptr<Onlooker> onlooker;
+    for (FeedWay& way : ways) {
+      std::unique_ptr<MirrorThread> onlooker;
       const auto on = replay_engine(setting, way.feed, [&](Engine&) -> Result<std::monostate> {
         if (!way.read) return std::monostate{};
         auto attachment = Attachment::attach(own_name());
         if (!attachment) return attachment.error();
-        onlooker = std::make_unique<Onlooker>(std::move(*attachment));
+        onlooker = std::make_unique<MirrorThread>(std::move(*attachment));
         return std::monostate{};
       });
       if (!on) return on.error();
@@ -133,11 +133,11 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   std::size_t name = 0;
   for (const Repeated* figures : {&none, &none_index, &none_cpu})
     rows.push_back(
-        {section, kNames[name++], Kind::time, "a replay", figures->spread(), std::nullopt, std::nullopt, ""});
-  for (const Way& way : ways)
+        {section, kFeedNames[name++], Kind::time, "a replay", figures->spread(), std::nullopt, std::nullopt, ""});
+  for (const FeedWay& way : ways)
     for (const Repeated* figures : {&way.seconds, &way.index, &way.cpu})
-      rows.push_back({section, kNames[name++], Kind::share, "of the replay without a feed before it", figures->spread(),
-                      std::nullopt, std::nullopt, ""});
+      rows.push_back({section, kFeedNames[name++], Kind::share, "of the replay without a feed before it",
+                      figures->spread(), std::nullopt, std::nullopt, ""});
   report.remarks.push_back(fmt::format(
       "feed: {} events of 32 bytes a replay; the reader mirrored {} operations, drift 0, lapped {} times in all.",
       events, commits, laps));
@@ -162,11 +162,11 @@ Result<std::monostate> measure_events(const Setting& setting, Report&, std::vect
   Measured alone, read;
   for (std::size_t repetition = 0; repetition <= setting.repetitions; ++repetition)
     for (const bool is_read : {false, true}) {
-      std::unique_ptr<Onlooker> onlooker;
+      std::unique_ptr<MirrorThread> onlooker;
       if (is_read) {
         auto attachment = Attachment::attach(own_name());
         if (!attachment) return attachment.error();
-        onlooker = std::make_unique<Onlooker>(std::move(*attachment));
+        onlooker = std::make_unique<MirrorThread>(std::move(*attachment));
       }
       const double seconds = seconds_of([&] {
         for (std::uint64_t i = 0; i < written; ++i) {
@@ -190,7 +190,7 @@ Result<std::monostate> measure_events(const Setting& setting, Report&, std::vect
 }  // namespace
 
 void add_feed_cases(const Options&, std::vector<Case>& cases) {
-  cases.push_back({"A feed", {std::begin(kNames), std::end(kNames)}, measure});
+  cases.push_back({"A feed", {std::begin(kFeedNames), std::end(kFeedNames)}, measure_feed});
   cases.push_back({"Events alone", {std::begin(kEventNames), std::end(kEventNames)}, measure_events});
 }
 

@@ -72,15 +72,15 @@ class Recorded final : public TreeListener {
 };
 
 /// A subscriber in its own thread that reads and discards.
-class Onlooker {
+class DiscardingSubscriber {
  public:
-  Onlooker(const std::string& endpoint, bool reads)
+  DiscardingSubscriber(const std::string& endpoint, bool reads)
       : socket_(std::move(*kv_events::Socket::open(context_, zmq::socket_type::sub, {1000, 1000, 0}))) {
     static_cast<void>(socket_.connect(endpoint));
     socket_.subscribe("");
     if (reads) thread_ = std::thread([this] { read(); });
   }
-  ~Onlooker() {
+  ~DiscardingSubscriber() {
     done_ = true;
     if (thread_.joinable()) thread_.join();
   }
@@ -131,10 +131,10 @@ std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy
   return {copied, told};
 }
 
-const char* const kNames[] = {"publish: an inserted token, a subscriber reads",
-                              "publish: an inserted token, the subscriber is stuck"};
+const char* const kPublishNames[] = {"publish: an inserted token, a subscriber reads",
+                                     "publish: an inserted token, the subscriber is stuck"};
 
-Result<std::monostate> measure(const Setting& setting, Report& report, std::vector<Row>& rows) {
+Result<std::monostate> measure_publishing(const Setting& setting, Report& report, std::vector<Row>& rows) {
   Recorded recorded;
   const auto replayed = replay_engine(setting, "{ off: {} }", {}, &recorded);
   if (!replayed) return replayed.error();
@@ -150,7 +150,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
     for (const bool reads : {true, false}) {
       auto publisher = KvPublisher::open(config, kv_events::TreeQueue::WhenFull::drop);
       if (!publisher) return publisher.error();
-      const Onlooker onlooker((*publisher)->published_at(), reads);
+      const DiscardingSubscriber onlooker((*publisher)->published_at(), reads);
       while ((*publisher)->figures().subscribers == 0) std::this_thread::yield();
       TreeListener& listener = (*publisher)->listener();
       if (std::string why = listener.begin({recorded.shape, kUnlimited, {}}); !why.empty()) return Error{why};
@@ -194,8 +194,8 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   }
   const std::string section = fmt::format("KV events, the engine's thread: {:.1f} M tokens inserted, {} calls, of {}",
                                           tokens / 1e6, recorded.calls.size(), replayed->source);
-  for (std::size_t i = 0; i < std::size(kNames); ++i)
-    rows.push_back(figures[i].row(section, kNames[i], "a token", "floor: a copy of the inserted tokens"));
+  for (std::size_t i = 0; i < std::size(kPublishNames); ++i)
+    rows.push_back(figures[i].row(section, kPublishNames[i], "a token", "floor: a copy of the inserted tokens"));
   report.remarks.push_back(fmt::format("publish: the subscriber that reads received {} batches in total.", messages));
   return std::monostate{};
 }
@@ -203,7 +203,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
 }  // namespace
 
 void add_publish_cases(const Options&, std::vector<Case>& cases) {
-  cases.push_back({"KV events published", {std::begin(kNames), std::end(kNames)}, measure});
+  cases.push_back({"KV events published", {std::begin(kPublishNames), std::end(kPublishNames)}, measure_publishing});
 }
 
 }  // namespace canopy::bench

@@ -18,7 +18,7 @@ std::vector<std::string> names(Units page_size) {
   return all;
 }
 
-struct Figures {
+struct ReplayFigures {
   std::array<Repeated, kSteps> steps;
   Repeated four, later;  ///< later: memory is taken when it is needed
   std::uint64_t hits = 0;
@@ -30,7 +30,8 @@ struct Figures {
 };
 
 /// Measures the index and the original's algorithm in turns.
-Result<std::monostate> take_turns(const Setting& setting, Units page_size, Figures& ours, Figures& original) {
+Result<std::monostate> take_turns(const Setting& setting, Units page_size, ReplayFigures& ours,
+                                  ReplayFigures& original) {
   const std::string& index = setting.options.index;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
     const auto mine = replay_index(setting, index, page_size);
@@ -46,7 +47,7 @@ Result<std::monostate> take_turns(const Setting& setting, Units page_size, Figur
   return std::monostate{};
 }
 
-void add_times(const Figures& ours, const Figures& original, const std::string& section,
+void add_times(const ReplayFigures& ours, const ReplayFigures& original, const std::string& section,
                const std::vector<std::string>& called, std::uint64_t requests, std::vector<Row>& rows) {
   const double share = 1 / static_cast<double>(requests);
   const auto add = [&](const Repeated& mine, const Repeated& theirs, std::string note = {}) {
@@ -72,11 +73,11 @@ Row memory_row(const Replayed& replayed, Units page_size, const std::string& sec
           fmt::format("{:.1f} MiB for {} nodes", bytes / (1 << 20), replayed.use.nodes)};
 }
 
-Result<std::monostate> measure(const Setting& setting, Units page_size, Report& report, std::vector<Row>& rows) {
+Result<std::monostate> measure_replay(const Setting& setting, Units page_size, Report& report, std::vector<Row>& rows) {
   const std::string& index = setting.options.index;
   const auto warm_up = replay_index(setting, index, page_size);
   if (!warm_up) return warm_up.error();
-  Figures ours, original;
+  ReplayFigures ours, original;
   if (auto took = take_turns(setting, page_size, ours, original); !took) return took.error();
 
   const auto source = open_source(setting.options);
@@ -100,7 +101,7 @@ void add_replay_cases(const Options&, std::vector<Case>& cases) {
   for (const Units page_size : {1U, 16U, 64U})
     cases.push_back(
         {"Replay", names(page_size), [page_size](const Setting& setting, Report& report, std::vector<Row>& rows) {
-           return measure(setting, page_size, report, rows);
+           return measure_replay(setting, page_size, report, rows);
          }});
 }
 

@@ -10,12 +10,12 @@
 namespace canopy::bench {
 namespace {
 
-std::string name_of(std::size_t shards) {
+std::string shards_row(std::size_t shards) {
   return fmt::format("replay: {} shard{}, a thread each, page 16", shards, shards == 1 ? "" : "s");
 }
 
 /// Measures the time of a request: that of the slowest tenant's index calls divided by the requests of all.
-Result<std::monostate> measure(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
+Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
   Repeated all;
   std::uint64_t requests = 0;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
@@ -33,7 +33,7 @@ Result<std::monostate> measure(const Setting& setting, std::size_t shards, Repor
     }
     all.add(slowest / static_cast<double>(requests));
   }
-  rows.push_back({"Shards: one index and one thread for each namespace", name_of(shards), Kind::time, "a request",
+  rows.push_back({"Shards: one index and one thread for each namespace", shards_row(shards), Kind::time, "a request",
                   all.spread(), std::nullopt, std::nullopt,
                   fmt::format("{:.0f} requests/s of index time", 1 / all.spread().median)});
   return std::monostate{};
@@ -44,8 +44,8 @@ Result<std::monostate> measure(const Setting& setting, std::size_t shards, Repor
 void add_shard_cases(const Options&, std::vector<Case>& cases) {
   for (const std::size_t shards : {1U, 2U})
     cases.push_back(
-        {"Shards", {name_of(shards)}, [shards](const Setting& setting, Report& report, std::vector<Row>& rows) {
-           return measure(setting, shards, report, rows);
+        {"Shards", {shards_row(shards)}, [shards](const Setting& setting, Report& report, std::vector<Row>& rows) {
+           return measure_shards(setting, shards, report, rows);
          }});
 }
 
