@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "spaces.h"
 
@@ -65,6 +67,10 @@ Index::Step::Step(Index& index, Operation operation) : index_(index), operation_
 }
 
 Index::Step::~Step() {
+  if (operation_ == Operation::insert && index_.inserter_) {
+    const Inserter by = *std::exchange(index_.inserter_, std::nullopt);
+    index_.session_->progress(by.request, RequestPhase::committed, by.computed, by.committed, by.tokens);
+  }
   if (operation_ != Operation::none) index_.session_->end_operation(operation_);
   while (!index_.late_.empty()) {
     const Lock lock = index_.late_.back();

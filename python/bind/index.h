@@ -88,8 +88,18 @@ class Index {
   /// changes nothing.
   void request_progress(std::uint64_t request, const std::string& phase, std::uint32_t computed,
                         std::uint32_t committed, std::uint32_t tokens);
+  /// Lets the next insert be the work of a request, which then has so many tokens. The feed gets both as one operation:
+  /// its readers find the reason of the request's miss in what the insert adds.
+  void request_inserts(std::uint64_t request, std::uint32_t computed, std::uint32_t committed, std::uint32_t tokens) {
+    inserter_ = {request, computed, committed, tokens};
+  }
 
  private:
+  struct Inserter {
+    std::uint64_t request;
+    std::uint32_t computed, committed, tokens;
+  };
+
   Policy policy_;                     // outlives the index
   std::unique_ptr<Changes> changes_;  // outlives the session
   std::unique_ptr<IndexSession> session_;
@@ -97,7 +107,8 @@ class Index {
   bool busy_ = false;
   std::size_t groups_ = 1;
   Left left_;
-  std::vector<Lock> late_;  ///< locks to release when the running operation ends
+  std::vector<Lock> late_;            ///< locks to release when the running operation ends
+  std::optional<Inserter> inserter_;  ///< the request whose work the next insert is
 };
 
 void bind_index(nb::module_& module);

@@ -225,6 +225,9 @@ void bind_index(nb::module_& module) {
            "tokens"_a,
            "Sends the progress of a request to the feed. phase: 'running', 'committed', 'finished', 'aborted', "
            "'retracted' or 'resumed'.")
+      .def("request_inserts", &Index::request_inserts, "request"_a, "computed"_a, "committed"_a, "tokens"_a,
+           "Lets the next insert be the work of a request, which then has committed so many tokens. The feed gets both "
+           "as one operation: its readers find the reason of the request's miss in what the insert adds.")
       .def("take_changes", &Index::take_changes,
            "Returns the changes of nodes since the last call, oldest first: ('added', node, parent, space, words), "
            "words as bytes of int64; ('split', node, upper, units): the first `units` units are the new node `upper` "

@@ -80,6 +80,21 @@ def test_a_pool_of_the_callers_is_shown_by_its_sums():
     del requests
 
 
+def test_the_reason_of_a_miss_is_found_in_what_the_request_inserts(feed):
+    def reason(at):
+        request = Request(at, 13)
+        feed.requests.inserts(request, None, 4, 12)
+        feed.index.insert(range(1, 13), range(4, 16))
+        feed.requests.committed(request, None, 4, 12)
+        row(feed, at, phase="committed")
+        return feed.reader.requests()["missed_because"][at]
+
+    assert reason(0).startswith("not known: before attaching")
+    assert reason(1) == "another request inserted the rest while this one computed it"
+    feed.index.evict(8)
+    assert reason(2).startswith("evicted at tick")
+
+
 def test_requests_are_shown_from_their_prefill_to_their_end(feed):
     request = Request("a", 8)
     feed.requests.committed(request, ("lora", None, "salt"), 4, 8)

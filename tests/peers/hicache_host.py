@@ -33,20 +33,26 @@ def load(folder):
 
         torch.set_num_threads(1)
         kit = types.SimpleNamespace(**{name: importlib.import_module(KIT + name) for name in ("config", "fixtures", "storage")})
-        from sglang.srt.mem_cache.pool_host import common
-        from sglang.srt.mem_cache.pool_host.mamba import MambaPoolHost
-        from sglang.srt.mem_cache.pool_host.mha import MHATokenToKVPoolHost
+        copy_with_torch()
     except ImportError as missing:
         print(f"SKIPPED: {missing} (the wheel needs torch and what SGLang imports)", file=sys.stderr)
         raise SystemExit(77) from None
     kit.fixtures.get_device = lambda: "cpu"
     kit.torch = torch
+    return kit
+
+
+def copy_with_torch():
+    """Replaces what of SGLang's pools needs a GPU. REQUIRES: sglang can be imported."""
+    from sglang.srt.mem_cache.pool_host import common
+    from sglang.srt.mem_cache.pool_host.mamba import MambaPoolHost
+    from sglang.srt.mem_cache.pool_host.mha import MHATokenToKVPoolHost
+
     common._cuda_host_register = common._cuda_host_unregister = lambda *_: None
     MHATokenToKVPoolHost.backup_from_device_all_layer = to_host
     MHATokenToKVPoolHost.load_to_device_per_layer = to_device
     MambaPoolHost.backup_from_device_all_layer = states_to_host
     MambaPoolHost.load_to_device_per_layer = states_to_device
-    return kit
 
 
 def layers(pool, host_indices):

@@ -1,4 +1,4 @@
-"""Reads the feed of a running vllm_server.py for a while, and writes what it saw: vllm_feed.py NAME FILE."""
+"""Reads the feed of a running server for a while, and writes what it saw: vllm_feed.py NAME FILE."""
 import json
 import sys
 import time
@@ -12,7 +12,8 @@ while not feed.gone and time.monotonic() < until:
     feed.poll()
     now = feed.sums
     if now["in_step"] and now["nodes"]:
-        most = now | {"pool": feed.pools[0], "next": len(feed.next_to_evict(5)), "config": feed.config, "page": feed.page_size}
+        most = now | {"pool": feed.pools[0], "groups": [pool["group"] for pool in feed.pools], "next": len(feed.next_to_evict(5)),
+                      "config": feed.config, "page": feed.page_size}
     time.sleep(0.01)
 with open(sys.argv[2], "w") as file:
     json.dump(most, file)

@@ -2,7 +2,10 @@
 
 vLLM's own worker needs CUDA. HostSpec and HostTieringSpec are named in the connector's options by `spec_name` and
 `spec_module_path`; all else is vLLM's.
+
+CANOPY_FORGET=1 plants a fault: chunks come back empty. A check that compares answers must notice it.
 """
+import os
 import time
 
 import torch
@@ -43,6 +46,8 @@ class HostWorker(OffloadingWorker):
                 above = self.pools[tensor][block]
                 below = self.rows[tensor][chunk, place * len(above) : (place + 1) * len(above)]
                 below.copy_(above) if store else above.copy_(below)
+                if not store and os.environ.get("CANOPY_FORGET"):
+                    above.zero_()
                 moved += len(above)
         self.finished.append(TransferResult(job, True, moved, time.perf_counter() - start))
         return True

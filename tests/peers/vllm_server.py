@@ -4,7 +4,7 @@
     vllm_server.py OPTIONS [--prompts N] [--wait SECONDS] [--during MODULE]
 
 OPTIONS: the connector's extra options as JSON, or `none` for no offloading. The model is a Llama of two layers with random
-weights that are the same in each run; nothing is loaded from anywhere. Prompts share beginnings of 16 blocks in turns, so that
+weights that are the same in each run (tiny_model.py). Prompts share beginnings of 16 blocks in turns, so that
 the pool of 40 blocks forgets them and the CPU tier has them. The last line is JSON: the answers, the tokens that the server's
 own cache and the connector had, and what of Canopy was at work.
 """
@@ -18,12 +18,6 @@ import tempfile
 import time
 
 BLOCK = 32
-MODEL = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
-    "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 512,
-    "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2,
-    "tie_word_embeddings": True, "torch_dtype": "float32",
-}
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1",
     "VLLM_NO_USAGE_STATS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "0"), "HF_HUB_OFFLINE": "1", "VLLM_HOST_IP": "127.0.0.1",
@@ -49,23 +43,24 @@ def main():
     args = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+    import tiny_model
     import torch
 
     torch.set_num_threads(1)
     from vllm import LLM, SamplingParams
 
     folder = pathlib.Path(tempfile.mkdtemp(prefix="canopy-vllm-"))
-    (folder / "config.json").write_text(json.dumps(MODEL))
+    tiny_model.write(folder)
     more = {}
     if args.options != "none":
         more["kv_transfer_config"] = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both",
                                       "kv_connector_extra_config": json.loads(args.options)}
     start = time.time()
-    server = LLM(model=str(folder), load_format="dummy", skip_tokenizer_init=True, dtype="float32", enforce_eager=True,
+    server = LLM(model=str(folder), skip_tokenizer_init=True, dtype="float32", enforce_eager=True,
                  max_model_len=1024, block_size=BLOCK, num_gpu_blocks_override=40, max_num_seqs=2,
                  prefix_caching_hash_algo="sha256_cbor", disable_log_stats=False, seed=0, **more)
     ready = time.time() - start
-    greedy = SamplingParams(max_tokens=8, temperature=0, detokenize=False)
+    greedy = SamplingParams(max_tokens=8, temperature=0, ignore_eos=True, detokenize=False, logprobs=0)
     answers, cached = [], 0
     during = getattr(__import__(args.during), "during") if args.during else None
     start = time.time()
@@ -73,7 +68,8 @@ def main():
         if during:
             during(number, server)
         answer = server.generate([{"prompt_token_ids": prompt}], greedy, use_tqdm=False)[0]
-        answers.append(list(answer.outputs[0].token_ids))
+        output = answer.outputs[0]
+        answers.append([(token, known[token].logprob) for token, known in zip(output.token_ids, output.logprobs)])
         cached += answer.num_cached_tokens or 0
     took = time.time() - start
     values = {metric.name: getattr(metric, "value", None) for metric in server.get_metrics()}

@@ -116,6 +116,8 @@ class CanopyRadixCache(BasePrefixCache):
         if hold is None or hold.length > aligned:
             hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
         brought = self._brought(kv.req_pool_idx, hold.length, aligned)
+        if self._requests is not None:
+            self._requests.inserts(req, space_of(req), protected, aligned)
         added = hold.insert(
             tokens,
             brought,
