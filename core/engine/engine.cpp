@@ -101,6 +101,15 @@ void Engine::turn(std::uint64_t now_us) {
 Found Engine::find(const RequestSpec& spec) {
   return guarded("Engine::find", [&] { return impl_->requests.find(spec); });
 }
+void Engine::find_many(std::span<const RequestSpec> specs, std::span<Found> found) {
+  if (found.size() != specs.size())
+    return misused(fmt::format("Engine::find_many of {} requests into {}", specs.size(), found.size()));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (i % RequestFlow::kPrefetched == 0)
+      guarded("Engine::find_many", [&] { impl_->requests.prefetch(specs.subspan(i)); });
+    found[i] = find(specs[i]);
+  }
+}
 void Engine::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
   std::iota(order.begin(), order.end(), 0U);
   guarded("Engine::order_by_weight", [&] {

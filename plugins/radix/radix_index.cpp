@@ -1,6 +1,7 @@
 #include "radix_index.h"
 
 #include "child_search.h"
+#include "key_prefetcher.h"
 #include "path_prefetcher.h"
 
 #include <algorithm>
@@ -167,6 +168,13 @@ Found RadixIndex::find(const Key& key) {
   }
   path_.clear_but_keep(kUsualPath);
   return found;
+}
+
+void RadixIndex::prefetch(std::span<const Key> keys) const {
+  KeyPrefetcher prefetcher(nodes_, holds_, runs_, page_);
+  for (std::size_t i = 0; i < keys.size(); i += KeyPrefetcher::kKeys)
+    prefetcher.walk(keys.subspan(i, std::min(KeyPrefetcher::kKeys, keys.size() - i)),
+                    [&](NamespaceId space) { return spaces_.root(space); });
 }
 
 Lock RadixIndex::hold(NodeId node, const RequestFacts* arrives) {

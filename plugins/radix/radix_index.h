@@ -39,6 +39,7 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   Probe peek(const Key& key) const override;
   Lock match(const Key& key, const RequestFacts& request) override;
   Found find(const Key& key) override;
+  void prefetch(std::span<const Key> keys) const override;
   Lock hold(NodeId node, const RequestFacts* arrives) override;
   GroupPages pages(const Lock& lock, Units from) override;
   GroupPages pages(NodeId node, Units from) override;

@@ -40,6 +40,8 @@ class Runs {
     const std::uint32_t* block = store_.at(node.run);
     return block + kHeadWords + (node.begin - reinterpret_cast<const Run*>(block)->depth);
   }
+  /// Prefetches the memory that `words` reads. REQUIRES: the node has a run.
+  void prefetch_head(const Node& node) const { prefetch(store_.at(node.run)); }
   /// Returns the node's page numbers: [page][group].
   const Page* pages(const Node& node) const {
     const auto& run = *reinterpret_cast<const Run*>(store_.at(node.run));

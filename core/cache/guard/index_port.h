@@ -20,6 +20,7 @@ class IndexPort final : public Port<PrefixIndex> {
   Probe peek(const Key& key) const;
   Lock match(const Key& key, const RequestFacts& request);
   Found find(const Key& key);
+  void prefetch(std::span<const Key> keys) const { call("prefetch", &PrefixIndex::prefetch, keys); }
   Lock hold(NodeId node);
   GroupPages pages(const Lock& lock, Units from = 0);
   GroupPages pages(NodeId node, Units from);

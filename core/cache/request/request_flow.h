@@ -2,6 +2,7 @@
 
 #include <canopy/engine/request_spec.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ class RequestFlow {
   }
   Admission admits(const RequestSpec& spec);
   Found find(const RequestSpec& spec);
+  static constexpr std::size_t kPrefetched = 16;
+  /// Lets the index prefetch what calls of find() for the first kPrefetched requests will read.
+  void prefetch(std::span<const RequestSpec> specs);
   /// Returns null, and records a violation, if `spec` is invalid.
   RequestState* begin(const RequestSpec& spec);
   /// Ends the request if it has not ended, and keeps its memory for another request.
@@ -122,6 +126,7 @@ class RequestFlow {
   std::uint64_t next_request_ = 1;
   std::vector<RequestState*> ended_;  ///< requests that have ended but are not destroyed
   KeyWords words_;
+  std::array<KeyWords, kPrefetched> prefetched_words_;
   std::vector<std::uint64_t> prints_;
   std::vector<Page> scratch_;
 };

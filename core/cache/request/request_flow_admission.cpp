@@ -61,6 +61,17 @@ Found RequestFlow::find(const RequestSpec& spec) {
   return timed(state_, [&] { return state_.index->find(key); });
 }
 
+void RequestFlow::prefetch(std::span<const RequestSpec> specs) {
+  std::array<Key, kPrefetched> keys;
+  std::size_t count = 0;
+  for (const RequestSpec& spec : specs.first(std::min(specs.size(), kPrefetched))) {
+    if (!possible(spec)) continue;
+    keys[count] = {spec.space, state_.codec->encode(spec.prompt, prefetched_words_[count])};
+    ++count;
+  }
+  timed(state_, [&] { state_.index->prefetch(std::span(keys).first(count)); });
+}
+
 Admission RequestFlow::admits(const RequestSpec& spec) {
   if (!possible(spec)) return {Admission::Verdict::never, flaw_of(spec)};
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;

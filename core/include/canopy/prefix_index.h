@@ -103,7 +103,7 @@ class LeavingVisitor {
 /// (IndexUse::inserts_cut_short); evict, release and clear never fail for lack of memory.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/10.0";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/11.0";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the index's keys
@@ -118,6 +118,9 @@ class PrefixIndex : public IndexUpkeep {
   /// Finds the same prefix, but locks nothing and begins no request: for a scheduler that looks at many waiting
   /// requests. If the prefix ends inside a node, splits it there, so that the id stands for this depth while it exists.
   virtual Found find(const Key& key) = 0;
+  /// Loads the memory that calls with these keys will read into the processor's caches, for all keys at the same time: a
+  /// scheduler that looks at many waiting requests calls it before find(). Changes nothing; results never depend on it.
+  virtual void prefetch(std::span<const Key> keys) const { static_cast<void>(keys); }
   /// Locks the path to a node, like a match that ends there. `arrives`: the request that begins; null: policies are not
   /// called. Returns Lock{}, and changes nothing, if the node has left the tree, if the boundary at its end can no
   /// longer be reused, or if memory ran out: then match again.

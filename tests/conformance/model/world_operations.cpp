@@ -42,6 +42,10 @@ Outcome World::find(const Operation& operation) {
   Chain chain = chain_of(key, config_.page_size, config_.overlap);
   const std::size_t expected = flat_.matched(chain), full = flat_.full_length(chain);
   chain.resize(expected);
+  // Keys of every length, more than an index may take at a time, one of a namespace without nodes: nothing changes.
+  std::vector<Key> ahead{{NamespaceId{~0U >> 1}, key.words}};
+  for (std::size_t i = 0; i < 20; ++i) ahead.push_back({key.space, key.words.first(key.words.size() * i / 19)});
+  index_->prefetch(ahead);
   const Found found = index_->find(key);
   expect_equal("length that a find found", std::size_t{found.length}, expected * config_.page_size);
   expect_equal("units that a find found in whole-path groups", std::size_t{found.full_length},

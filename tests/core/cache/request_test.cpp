@@ -408,3 +408,35 @@ TEST_CASE("a request that waits is found without a lock, and nothing but its rec
   CHECK(engine->find(stranger).node == NodeId::none);
   CHECK(engine->ledger().violations() == 2);
 }
+
+TEST_CASE("many waiting requests are found as one after the other") {
+  for (const char* const key : {"token", "bigram"}) {
+    CAPTURE(key);
+    const auto made = [&] { return engine_of("key: " + std::string(key) + "\n" + kSmall); };
+    const auto together = made(), apart = made();
+    std::vector<std::vector<Token>> prompts;
+    for (std::uint32_t i = 0; i < 40; ++i) prompts.push_back(tokens(1 + i % 3 * 1000, 8 + i % 16));
+    std::vector<RequestSpec> specs;
+    for (const auto& prompt : prompts) specs.push_back(arrival(prompt, 0));
+    for (const auto* engine : {&together, &apart})
+      for (const std::uint32_t first : {1U, 1001U}) {
+        const auto prompt = tokens(first, 20);
+        Request request = (*engine)->begin(arrival(prompt));
+        REQUIRE(request.reserve(20));
+        request.finish(20);
+      }
+    specs[7].space = NamespaceId{40};  // there is none: a violation in both
+    std::vector<Found> found(specs.size());
+    together->find_many(specs, found);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const Found one = apart->find(specs[i]);
+      CHECK(found[i].node == one.node);
+      CHECK(found[i].length == one.length);
+    }
+    CHECK(together->digest() == apart->digest());
+    CHECK(together->ledger().violations() == 1);
+    CHECK(apart->ledger().violations() == 1);
+    together->find_many(specs, {});
+    CHECK(together->ledger().reports().back() == "Engine::find_many of 40 requests into 0");
+  }
+}

@@ -48,27 +48,42 @@ Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& sh
       for (Page& page : pages) page = ++last;
       index.release(index.insert(lock, key, {std::span<const Page>(pages)}, {}).lock);
     }
-  Measured figures;
+  Measured figures, together;
   std::uint64_t drawn = 0, found = 0;
   std::array<std::vector<std::uint32_t>, kWaiting> prompts;
+  std::array<Key, kWaiting> keys;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
-    double first = 0, again = 0;
+    double first = 0, again = 0, batch = 0;
     const std::size_t rounds = 20;
     for (std::size_t round = 0; round < rounds; ++round) {
-      for (auto& prompt : prompts) write_words(shape, splitmix64(++drawn) % shape.sessions, shape.turns, prompt);
-      const auto find_all = [&] {
-        for (const auto& prompt : prompts) found += index.find({NamespaceId::shared, prompt}).length;
+      const auto draw = [&] {
+        for (std::size_t i = 0; i < kWaiting; ++i) {
+          write_words(shape, splitmix64(++drawn) % shape.sessions, shape.turns, prompts[i]);
+          keys[i] = {NamespaceId::shared, prompts[i]};
+        }
       };
+      const auto find_all = [&] {
+        for (const Key& key : keys) found += index.find(key).length;
+      };
+      draw();
       first += seconds_of(find_all);
       again += seconds_of(find_all);
+      draw();
+      batch += seconds_of([&] {
+        index.prefetch(keys);
+        find_all();
+      });
     }
     figures.ours.add(first / (rounds * kWaiting));
     figures.floor.add(again / (rounds * kWaiting));
+    together.ours.add(batch / (rounds * kWaiting));
+    together.floor.add(again / (rounds * kWaiting));
   }
-  if (found != 2 * 20 * kWaiting * setting.repetitions * shape.turns * shape.turn_tokens)
+  if (found != 3 * 20 * kWaiting * setting.repetitions * shape.turns * shape.turn_tokens)
     return Error{"a waiting prompt was not found"};
-  rows.push_back(
-      figures.row("A waiting queue: the floor is the same prompts again, in the cache", shape.row(), "a prompt"));
+  const std::string section = "A waiting queue: the floor is the same prompts again, in the cache";
+  rows.push_back(figures.row(section, shape.row(), "a prompt"));
+  rows.push_back(together.row(section, shape.row() + ", prefetched", "a prompt"));
   return std::monostate{};
 }
 
@@ -77,10 +92,11 @@ Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& sh
 void add_waiting_cases(const Options& options, std::vector<Case>& cases) {
   const std::size_t sessions = options.quick ? 2'000 : 30'000;
   for (const Waiting shape : {Waiting{sessions * 8, 1, 128}, Waiting{sessions, 4, 256}, Waiting{sessions / 8, 4, 2048}})
-    cases.push_back(
-        {"A waiting queue", {shape.row()}, [shape](const Setting& setting, Report&, std::vector<Row>& rows) {
-           return measure_waiting(setting, shape, rows);
-         }});
+    cases.push_back({"A waiting queue",
+                     {shape.row(), shape.row() + ", prefetched"},
+                     [shape](const Setting& setting, Report&, std::vector<Row>& rows) {
+                       return measure_waiting(setting, shape, rows);
+                     }});
 }
 
 }  // namespace canopy::bench

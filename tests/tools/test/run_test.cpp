@@ -36,7 +36,9 @@ TEST_CASE("a measurement that is impossible gives an error message with the poss
   bench::Options options;
   options.quick = true;
   options.only = "no such row";
-  CHECK(run(options, ours(), {}).error().text.find("they begin with replay; policy; tenants; engine; c; feed; match") !=
+  CHECK(run(options, ours(), {})
+            .error()
+            .text.find("they begin with replay; policy; tenants; engine; c; feed; waiting; match") !=
         std::string::npos);
   options.index = "radixx";
   CHECK(run(options, ours(), {}).error().text.find("Did you mean 'radix'?") != std::string::npos);

@@ -68,6 +68,9 @@ class Engine {
   /// Locks nothing, but makes the prefix recent so that it stays for the request. For schedulers that order requests by
   /// their prefixes.
   Found find(const RequestSpec& spec);
+  /// Calls find() for each of many waiting requests, in their order. The index prefetches for 16 of them at a time, so
+  /// they wait for memory together. REQUIRES: found.size() == specs.size().
+  void find_many(std::span<const RequestSpec> specs, std::span<Found> found);
   /// Calls SchedulingIndex::order_by_weight for results of find(). REQUIRES: order.size() == ends.size().
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
 
