@@ -15,6 +15,7 @@ std::size_t Histogram::class_of(std::uint64_t value) {
 std::uint64_t Histogram::lowest(std::size_t place) {
   if (place < 2) return place;
   const std::size_t octave = place / 2;
+  if (octave > 63) return ~std::uint64_t{0};
   return (std::uint64_t{2} + place % 2) << (octave - 1);
 }
 

@@ -45,8 +45,9 @@ class Histogram {
   void add(std::uint64_t value, std::uint64_t samples = 1);
   void add(const Histogram& other);
 
-  /// Returns the class of a value, and the lowest value of a class.
+  /// Returns the class of a value.
   static std::size_t class_of(std::uint64_t value);
+  /// Returns the lowest value of a class; the highest number behind the last class.
   static std::uint64_t lowest(std::size_t place);
   /// Returns the samples of a class.
   std::uint64_t in(std::size_t place) const { return place < counts_.size() ? counts_[place] : 0; }

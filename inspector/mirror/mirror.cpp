@@ -214,6 +214,8 @@ std::size_t Mirror::bytes() const {
              pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
   bytes += state_.tenants.all.size() * sizeof(MirrorTenant) + state_.tenants.payments.size() * kEntry;
+  if (has_words())
+    for (const auto& space : state_.spaces) bytes += static_cast<std::size_t>(space.tokens) * sizeof(std::uint32_t);
   for (const Mirror& below : below_) bytes += below.bytes();
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""font.py FONT.ttf OUT.ttf: writes the font with only the letters that the page draws.
+"""font.py FONT.ttf THEME.cpp OUT.ttf: writes the font with only the letters that the page draws.
 
-They are those of shell/theme.cpp. Outlines, metrics, names and the licence stay; hints, kerning and all other letters go,
-which is 19 of 20 bytes.
+They are kRanges of shell/theme.cpp. Outlines, metrics, names and the licence stay; hints of simple outlines, kerning and all
+other letters go, which is 19 of 20 bytes.
 """
 
+import re
 import struct
 import sys
 
-LETTERS = [*range(0x20, 0x180), *range(0x2010, 0x2028), *range(0x2190, 0x2194)]
 KEPT = (b"OS/2", b"head", b"hhea", b"name", b"post")  # as they are; the others are made again
 
 
@@ -61,14 +61,23 @@ def without_hints(outline):
     return outline[:at] + b"\0\0" + outline[at + 2 + size:]
 
 
-def subset(font):
+def letters_of(theme):
+    """Returns the letters of the window's ranges: pairs of the first and the last one, then 0."""
+    found = re.search(r"kRanges\[\] = \{([^}]*)\}", theme)
+    if not found:
+        raise SystemExit("font.py: the theme has no kRanges")
+    ends = [int(end, 16) for end in found[1].split(",")][:-1]
+    return {letter for first, last in zip(ends[::2], ends[1::2]) for letter in range(first, last + 1)}
+
+
+def subset(font, drawn):
     tables = tables_of(font)
     long = struct.unpack_from(">h", tables[b"head"], 50)[0] == 1
     glyphs = struct.unpack_from(">H", tables[b"maxp"], 4)[0]
     places = struct.unpack_from(f">{glyphs + 1}{'I' if long else 'H'}", tables[b"loca"])
     scale = 1 if long else 2
     outline = lambda glyph: bytearray(tables[b"glyf"][places[glyph] * scale:places[glyph + 1] * scale])
-    letters = {letter: glyph for letter, glyph in glyphs_by_letter(tables[b"cmap"]).items() if letter in LETTERS}
+    letters = {letter: glyph for letter, glyph in glyphs_by_letter(tables[b"cmap"]).items() if letter in drawn}
     order = [0, *dict.fromkeys(letters[letter] for letter in sorted(letters))]
     for glyph in order:  # grows while it is walked: parts of parts
         made = outline(glyph)
@@ -122,7 +131,9 @@ def written(tables):
 
 
 if __name__ == "__main__":
+    with open(sys.argv[2]) as theme:
+        drawn = letters_of(theme.read())
     with open(sys.argv[1], "rb") as source:
-        made = subset(source.read())
-    with open(sys.argv[2], "wb") as out:
+        made = subset(source.read(), drawn)
+    with open(sys.argv[3], "wb") as out:
         out.write(made)

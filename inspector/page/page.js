@@ -56,7 +56,10 @@ function takeDrops() {
       return notes.forEach(file => addNotes(file).then(why => say(why ?? '', '', shows)));
     const kinds = e.shiftKey && report().state === 'recording' ? [beside] : [dropped, beside];
     openAll(files.slice(0, kinds.length).map((file, i) => [(...how) => openFile(kinds[i], file, ...how), file.name]))
-        .then(shown => shown && kinds[0] === dropped && server?.leave());
+        .then(shown => {
+          if (shown && kinds[0] === dropped) server?.leave();
+          if (shown && notes.length > 0) say('Drop the notes once more, now that the recording is shown.', '', true);
+        });
   });
 }
 

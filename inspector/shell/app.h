@@ -79,7 +79,8 @@ class App {
   /// Applies the events that have arrived, and sends the requested commands. Returns false if there are more events
   /// than the budget allows.
   bool pump(std::chrono::milliseconds budget);
-  /// Returns true if a recording is being read and has not reached the wanted moment. Panels are drawn once it has.
+  /// Returns true if a recording, or the kept past of a live feed, is being read and has not reached the wanted moment.
+  /// Panels are drawn once it has.
   bool loading() const { return behind_; }
   /// Returns a number that differs whenever there is another moment or state to draw.
   std::uint64_t changes() const;
@@ -185,7 +186,7 @@ class App {
   std::string_view title_under_mouse_;
   std::chrono::steady_clock::time_point rests_until_{};
   bool theme_changed_ = true;
-  bool behind_ = false;  ///< a recording is being read, see loading()
+  bool behind_ = false;  ///< see loading()
   Loading loading_;
   Splitters splitters_;
   CommandList commands_;

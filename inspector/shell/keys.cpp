@@ -19,9 +19,13 @@ void next_note(App& app) {
   if (app.step_search(false)) return;
   Timeline& time = app.time();
   const std::vector<Note>& all = time.notes.all();
-  if (all.empty()) return;
-  const auto next = std::find_if(all.begin(), all.end(), [&](const Note& note) { return note.commit > time.at; });
-  time.seek(next == all.end() ? all.front().commit : next->commit);
+  const auto after = [&](std::uint64_t commit) {
+    return std::find_if(all.begin(), all.end(),
+                        [&](const Note& note) { return note.commit > commit && time.has(note.commit); });
+  };
+  auto next = after(time.at);
+  if (next == all.end()) next = after(0);
+  if (next != all.end()) time.seek(next->commit);
 }
 
 void note_moment(App& app) {

@@ -2,29 +2,34 @@
 
 #include <views/scene.h>
 
+#include <utility>
+
 namespace canopy::inspector {
 
 bool NoteKeeper::update(const std::string& recording, Timeline& time) {
-  if (recording.empty() || !store_.load || time.end == 0 || !time.notes_complaint.empty()) return false;
-  const auto stored = [&]() -> Result<Notes> {
-    const auto text = store_.load(recording);
-    if (!text) return text.error();
-    return Notes::parse(*text, store_.place(recording), time.end);
+  if (recording.empty() || !store_.load || time.end == 0) return false;
+  if (std::exchange(loaded_, true) && time.notes == tried_) return false;
+  time.notes_place = store_.place(recording);
+  const auto complain = [&](const Error& error) {
+    tried_ = time.notes;
+    time.notes_complaint = error.text + ". Notes are not saved until this is mended.";
+    return true;
   };
-  if (!loaded_) {
-    loaded_ = true;
-    time.notes_place = store_.place(recording);
-    if (const auto notes = stored()) time.notes = kept_ = *notes;
-    else time.notes_complaint = notes.error().text + ". Notes are not saved until this is mended.";
-  }
-  if (time.notes == kept_ || !time.notes_complaint.empty()) return !time.notes_complaint.empty();
-  // Another inspector may have added notes meanwhile.
-  if (const auto others = stored())
-    for (const Note& note : others->all())
-      if (!kept_.at(note.commit) && !time.notes.at(note.commit)) time.notes.set(note.commit, note.text);
-  kept_ = time.notes;
-  if (const auto done = store_.save(recording, kept_.text()); !done) time.notes_complaint = done.error().text;
-  return !time.notes_complaint.empty();
+  const auto text = store_.load(recording);
+  if (!text) return complain(text.error());
+  const auto stored = Notes::parse(*text, time.notes_place, time.end);
+  if (!stored) return complain(stored.error());
+  // Another inspector may have changed notes meanwhile: only this one's changes are made to what is stored.
+  Notes merged = *stored;
+  for (const Note& note : kept_.all())
+    if (!time.notes.at(note.commit)) merged.remove(note.commit);
+  for (const Note& note : time.notes.all())
+    if (const Note* const was = kept_.at(note.commit); !was || *was != note) merged.set(note.commit, note.text);
+  if (merged != *stored)
+    if (const auto done = store_.save(recording, merged.text()); !done) return complain(done.error());
+  time.notes = tried_ = kept_ = std::move(merged);
+  time.notes_complaint.clear();
+  return false;
 }
 
 }  // namespace canopy::inspector

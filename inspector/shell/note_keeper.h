@@ -20,13 +20,13 @@ struct NoteStore {
   std::function<std::string(const std::string& recording)> place;
 };
 
-/// Reads the notes of a recording when it has been opened, and keeps each change. Notes that cannot be read are not
-/// replaced.
+/// Reads the notes of a recording when it has been opened, and keeps each change. Stored notes that cannot be read are
+/// not replaced; the next change tries again.
 class NoteKeeper {
  public:
   void offer(NoteStore store) { store_ = std::move(store); }
   /// Call it when another source is shown.
-  void forget() { loaded_ = false, kept_ = {}; }
+  void forget() { loaded_ = false, kept_ = tried_ = {}; }
   /// `recording`: name of the recording that is shown; empty: there is none, and nothing is kept. Returns true if there
   /// is a new reason why notes are not kept.
   bool update(const std::string& recording, Timeline& time);
@@ -34,7 +34,8 @@ class NoteKeeper {
  private:
   NoteStore store_;
   bool loaded_ = false;
-  Notes kept_;  ///< as they were last read or written
+  Notes kept_;   ///< as they were last read or written
+  Notes tried_;  ///< as they were at the last attempt
 };
 
 }  // namespace canopy::inspector

@@ -33,6 +33,7 @@ void KeptPast::drop_oldest() {
   parts_.pop_front();
   event_bytes_ -= oldest.events.capacity() * sizeof(Event);
   copied_bytes_ -= oldest.start_bytes;
+  if (near_ && (parts_.empty() || near_->place < parts_.front().first_event)) near_.reset();
   if (parts_.empty() || parts_.front().start) return;
   oldest.start->take(oldest.events);
   copied_bytes_ += parts_.front().start_bytes = oldest.start->bytes();
@@ -40,7 +41,7 @@ void KeptPast::drop_oldest() {
 }
 
 void KeptPast::add(std::span<const Event> events, const Mirror& before) {
-  // The state that a keyframe tells is kept as a copy of the mirror, once it is there.
+  // A keyframe's state is kept as a copy of the mirror, once the mirror has it.
   const bool keeps = before.in_step() && (whole_ || !parts_.empty());
   if (keeps && whole_ && (parts_.empty() || parts_.back().events.size() * sizeof(Event) >= kPartBytes))
     begin_part(before);
@@ -79,7 +80,6 @@ void KeptPast::restart(std::uint64_t commit, Mirror& mirror, std::uint64_t& plac
 
 bool KeptPast::show(std::uint64_t commit, Mirror& mirror, std::uint64_t& place, Clock::time_point until) {
   if (parts_.empty() || mirror.commits() == commit) return true;
-  if (near_ && near_->place < parts_.front().first_event) near_.reset();
   if (mirror.commits() > commit || place < parts_.front().first_event) restart(commit, mirror, place);
   for (std::uint64_t steps = 1; mirror.commits() < commit && place < end_; ++steps) {
     const Part& part = part_of(place);

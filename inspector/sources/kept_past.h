@@ -24,7 +24,7 @@ class KeptPast {
   /// Forgets everything: events were lost.
   void lost();
 
-  /// Returns true if there is an earlier moment than the mirror's present one.
+  /// Returns true if no earlier moment can be shown.
   bool empty() const { return parts_.empty(); }
   /// Returns the earliest commit that can be shown. REQUIRES: not empty.
   std::uint64_t first() const { return parts_.front().start->commits(); }

@@ -17,7 +17,7 @@ std::string when(const TimeAxis& axis, std::uint64_t commit) {
   return axis.by_clock() ? axis.length_words(axis.value_of(commit) - axis.first()) : "-";
 }
 
-/// Name of the file for a copy of the notes.
+/// Returns the name of the file for a copy of the notes.
 std::string copy_name(const std::string& source) { return source.substr(source.find_last_of('/') + 1) + ".notes"; }
 
 }  // namespace

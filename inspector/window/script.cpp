@@ -214,7 +214,7 @@ class Line {
   }
   void seek() {
     std::string to = word();
-    if (!app_.time().seekable) return complain("'seek' needs a recording");
+    if (!app_.time().seekable) return complain("'seek' needs a recording, or a live feed whose past is kept");
     const bool share = to.ends_with('%');
     double value = 0;
     const auto [end, error] = std::from_chars(to.data(), to.data() + to.size() - share, value);

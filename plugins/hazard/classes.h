@@ -28,7 +28,7 @@ inline std::size_t news_of(std::uint32_t fresh) {
 }
 
 /// Returns the class of a use, below kClasses. Each class learns separately at which ages its prefixes are used again.
-/// A field of its bits stands for each dimension, as a rank shows them: uses, new tokens, a short or long answer, what
+/// A field of its bits stands for each dimension, as a rank shows them: uses, new tokens, a long answer, what
 /// the client expects, and the class that it named. New tokens and answer describe one request, so they do not count
 /// for a prefix that six requests or more have used.
 inline std::size_t class_of(const Use& use) {

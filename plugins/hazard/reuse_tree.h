@@ -27,7 +27,7 @@ using ReuseByAge = std::array<Reuse, kBins>;
 /// prefix hardly any life grows old, which does not make the old ones worthless. In a bin with `all` = returned +
 /// survived observations:
 ///
-///   own    = min(10, 15 % of the most observations in a bin before)
+///   own    = min(10, 15 % of the most observations in a bin before, the first excepted; 0 for all uses together)
 ///   hazard = (returned + 10 * hazard of the group above + own * hazard of the bin before) / (all + 10 + own)
 ///
 /// Above the first group stands a prior of about 0.3 / age with a weight of 4. Under it alone the oldest token has the

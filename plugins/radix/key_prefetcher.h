@@ -32,8 +32,8 @@ class KeyPrefetcher {
 
   struct Path {
     const std::uint32_t* words = nullptr;
-    Units limit = 0, depth = 0;  ///< units of the key; units before the next node
-    Slot at = 0, next = 0;       ///< node whose line was prefetched, its only child; 0: none
+    Units limit = 0;        ///< units of the key
+    Slot at = 0, next = 0;  ///< node whose line was prefetched, its only child; 0: none
     std::uint32_t fingerprint = 0;
     bool is_filed = false;  ///< true if the next node is looked up by its fingerprint
   };
@@ -53,7 +53,7 @@ void KeyPrefetcher::walk(std::span<const Key> keys, Root&& root) {
   for (const Key& key : keys) {
     const Slot at = root(key.space);
     if (at == 0) continue;
-    paths_[count++] = {key.words.data(), runs_.whole_units(key.words.size()), 0, at, 0, 0, false};
+    paths_[count++] = {key.words.data(), runs_.whole_units(key.words.size()), at, 0, 0, false};
   }
   for (int node = 0; node < kMostNodes && count > 0; ++node) {
     for (std::size_t i = count; i-- > 0;)
@@ -68,16 +68,16 @@ inline bool KeyPrefetcher::read_node(Path& path) const {
   if (path.at == 0) return false;
   const Node& node = nodes_[path.at];
   if (node.run != 0) runs_.prefetch_head(node);
-  path.depth = node.end();
+  const Units depth = node.end();
   path.next = 0;
   path.is_filed = false;
-  if (path.limit < path.depth + page_size_ || node.children == 0) return node.run != 0;
+  if (path.limit < depth + page_size_ || node.children == 0) return node.run != 0;
   if (node.children == 1) {
     path.next = node.first_child;
     nodes_.prefetch(path.next);
     return true;
   }
-  path.fingerprint = runs_.fingerprint(path.at, path.words + path.depth);
+  path.fingerprint = runs_.fingerprint(path.at, path.words + depth);
   path.is_filed = true;
   nodes_.prefetch_places(path.fingerprint);
   return true;

@@ -141,6 +141,7 @@ void Index::request_progress(std::uint64_t id, const std::string& phase, std::ui
   const auto named = std::ranges::find(kPhases, phase);
   if (named == kPhases.end()) throw nb::value_error(("request_progress: no phase is called '" + phase + "'").c_str());
   const auto now = static_cast<RequestPhase>(named - kPhases.begin());
+  if (inserter_ && inserter_->request == id) inserter_.reset();  // the insert that it announced has not come
   Step step(*this, Operation::none);
   if (session_->progress(id, now, computed, committed, tokens))
     step.becomes(now == RequestPhase::retracted ? Operation::retract : Operation::advance);

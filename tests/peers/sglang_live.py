@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SGLang servers without a GPU, with Canopy in them and without: the same answers, token by token, in each case.
 
-    sglang_live.py [--prompts N] [--only NAME,...]
+    sglang_live.py [--prompts N] [--port N] [--kinds KIND,...] [--only NAME,...]
 
 SGLang with its dependencies and canopy in this Python. Each case is a server of its own (live_servers.py) with a small model of
 random weights (tiny_model.py) whose prefix cache is too small for the prompts: full attention, windows beside it, recurrent
@@ -251,7 +251,7 @@ def hybrid(cases, kind, fault):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=int, default=60)
+    parser.add_argument("--prompts", type=int, default=50)
     parser.add_argument("--port", type=int, default=18433)
     parser.add_argument("--only", help="parts of the names of cases, separated by commas; `no cache` always runs")
     parser.add_argument("--kinds", default="llama,cohere2,lfm2")

@@ -2,14 +2,18 @@
 
 #include <canopy/prefix_index.h>
 
+#include <vector>
+
 namespace canopy::test {
 
-/// An index that does nothing, and answers what a test says.
+/// An index that does nothing, answers what a test says, and counts the keys of each call to prefetch().
 struct SaidIndex final : PrefixIndex {
   Inserted inserted;
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }
   Found find(const Key&) override { return {}; }
+  mutable std::vector<std::size_t> prefetched;
+  void prefetch(std::span<const Key> keys) const override { prefetched.push_back(keys.size()); }
   Lock hold(NodeId, const RequestFacts*) override { return {}; }
   GroupPages pages(const Lock&, Units) override { return {}; }
   GroupPages pages(NodeId, Units) override { return {}; }

@@ -14,12 +14,12 @@
 // for its room.
 namespace {
 
-// Ages are thousandths of a turnover of the pool. Their bins end at 10, 12.5, 15.6 ...; the last one at eight
-// turnovers.
-constexpr std::size_t kBins = 31;
+// Ages are thousandths of a turnover of the pool. Their bins end at 8, 12, 16, 24 ...; the last one at eight turnovers.
+constexpr std::size_t kBins = 21;
 const std::array<double, kBins + 1> kEdges = [] {
   std::array<double, kBins + 1> edges{};
-  for (std::size_t i = 1; i <= kBins; ++i) edges[i] = i == 1 ? 10 : 1.25 * edges[i - 1];
+  for (std::size_t i = 1; i <= kBins; ++i)
+    edges[i] = i % 2 == 0 ? 1.5 * edges[i - 1] : std::ldexp(8, static_cast<int>(i / 2));
   return edges;
 }();
 double width(std::size_t bin) { return kEdges[bin + 1] - kEdges[bin]; }
@@ -27,10 +27,12 @@ std::size_t bin_of(double age) {
   return static_cast<std::size_t>(std::upper_bound(kEdges.begin(), kEdges.end(), age) - kEdges.begin()) - 1;
 }
 
-// A class: how often the prefix was used, how many tokens of the request were new, and whether its answer was long.
+// A class: how often the prefix was used, and if it was not often, how many tokens of the request were new and whether
+// its answer was long.
 constexpr std::size_t kUses = 6, kClasses = kUses * 5 * 2;
 std::size_t class_of(std::uint32_t count, std::uint32_t fresh, std::uint32_t answer) {
   const std::size_t uses = count <= 1 ? 0 : count == 2 ? 1 : count < 6 ? 2 : count < 16 ? 3 : count < 64 ? 4 : 5;
+  if (uses > 2) return uses;
   const std::size_t news = fresh < 640 ? 0 : fresh < 1280 ? 1 : fresh < 3072 ? 2 : fresh < 8192 ? 3 : 4;
   return ((answer < 128 ? 0 : 5) + news) * kUses + uses;
 }
@@ -39,11 +41,16 @@ using Hazards = std::array<double, kBins>;  // probability to be used again in a
 struct Counts {
   std::array<double, kBins> returned{}, survived{};
 
-  /// Leans on other hazards with the weight of `lent` observations.
-  Hazards hazards(const Hazards& others, double lent) const {
+  /// Leans on other hazards with the weight of `lent` observations. A bin also leans on the bin before it, with a
+  /// weight of `most` at most, where few lives grow so old because almost all have returned.
+  Hazards hazards(const Hazards& others, double lent, double most) const {
     Hazards all{};
-    for (std::size_t b = 0; b < kBins; ++b)
-      all[b] = (returned[b] + lent * others[b]) / (returned[b] + survived[b] + lent);
+    double own = 0, seen = 0;
+    for (std::size_t b = 0; b < kBins; ++b) {
+      if (b > 1) own = std::max(own, std::min(most, 0.15 * seen));
+      seen = returned[b] + survived[b];
+      all[b] = (returned[b] + lent * others[b] + (b > 0 ? own * all[b - 1] : 0)) / (seen + lent + own);
+    }
     return all;
   }
   void add(const Counts& more) {
@@ -95,7 +102,7 @@ class SmallHazard final : public canopy::EvictionStrategy {
 
   void ended(const canopy::RequestFacts& request, canopy::Path& path) override {
     follow(request.clock);
-    if (now_ - fitted_ >= 20) fit(std::exp2((fitted_ - now_) / 5000));
+    if (now_ - fitted_ >= 20) fit(std::exp2((fitted_ - now_) / 10'000));
     const auto strides = std::min<std::size_t>(request.prefix_prints.size(), request.prompt / canopy::kPrintStride);
     const auto prints = request.prefix_prints.first(request.ending == canopy::Ending::retracted ? 0 : strides);
 
@@ -178,9 +185,9 @@ class SmallHazard final : public canopy::EvictionStrategy {
     Counts all;
     std::array<Counts, kUses> of_uses{};
     for (std::size_t k = 0; k < kClasses; ++k) of_uses[k % kUses].add(counts_[k]), all.add(counts_[k]);
-    const Hazards of_all = all.hazards(prior, 4);
+    const Hazards of_all = all.hazards(prior, 4, 0);
     for (std::size_t k = 0; k < kClasses; ++k)
-      indexes_[k] = indexes_of(counts_[k].hazards(of_uses[k % kUses].hazards(of_all, 10), 10));
+      indexes_[k] = indexes_of(counts_[k].hazards(of_uses[k % kUses].hazards(of_all, 10, 10), 10, 10));
     fitted_ = now_;
   }
 

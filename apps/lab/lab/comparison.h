@@ -49,7 +49,7 @@ struct Regret {
 /// The leaves that waited to be evicted at the end of a run (held by no request), in the words of its policy.
 struct Waiting {
   struct Kind {
-    std::string name;   ///< "used once, below 640 new tokens, short answer"; empty if the policy has no kinds
+    std::string name;   ///< "used once, below 640 new tokens"; empty if the policy has no kinds
     std::string first;  ///< reason for the eviction rank of the first of them
     std::uint64_t nodes = 0, tokens = 0;
   };

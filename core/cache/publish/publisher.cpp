@@ -21,12 +21,11 @@ std::uint16_t resident_groups(const NodeView& node) {
 }
 
 event::NodeAdded added_event(const NodeView& node) {
-  const NodeFacts& facts = node.facts;
   return {.resident = resident_groups(node),
-          .space = facts.space,
-          .node = facts.id,
+          .space = node.facts.space,
+          .node = node.facts.id,
           .parent = slot_of(node.parent),
-          .length = facts.length};
+          .length = node.facts.length};
 }
 
 /// Pushes every node that a walk over the index visits.

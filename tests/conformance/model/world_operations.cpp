@@ -44,7 +44,11 @@ Outcome World::find(const Operation& operation) {
   chain.resize(expected);
   // Keys of every length, more than an index may take at a time, one of a namespace without nodes: nothing changes.
   std::vector<Key> ahead{{NamespaceId{~0U >> 1}, key.words}};
-  for (std::size_t i = 0; i < 20; ++i) ahead.push_back({key.space, key.words.first(key.words.size() * i / 19)});
+  std::vector<std::vector<std::uint32_t>> words;  // each its own, so that a sanitizer sees what is read behind it
+  for (std::size_t i = 0; i < 20; ++i) {
+    const auto some = key.words.first(key.words.size() * i / 19);
+    ahead.push_back({key.space, words.emplace_back(some.begin(), some.end())});
+  }
   index_->prefetch(ahead);
   const Found found = index_->find(key);
   expect_equal("length that a find found", std::size_t{found.length}, expected * config_.page_size);

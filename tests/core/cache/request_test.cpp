@@ -1,4 +1,5 @@
 #include <support/engines.h>
+#include <support/said_index.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -438,5 +439,12 @@ TEST_CASE("many waiting requests are found as one after the other") {
     CHECK(apart->ledger().violations() == 1);
     together->find_many(specs, {});
     CHECK(together->ledger().reports().back() == "Engine::find_many of 40 requests into 0");
+
+    // The index gets the keys before they are needed, without those that no request can have.
+    const auto counts = std::make_shared<SaidIndex>();
+    auto& state = const_cast<CacheState&>(state_of(*apart));
+    state.index = std::make_shared<IndexPort>(counts, "prefix index 'counts' (test)", state);
+    apart->find_many(specs, found);
+    CHECK(counts->prefetched == std::vector<std::size_t>{15, 16, 8});
   }
 }

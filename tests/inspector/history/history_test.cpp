@@ -468,7 +468,8 @@ TEST_CASE("history: a request of a namespace that cannot be is passed over, and 
 
 TEST_CASE("history: the classes of a histogram are without gaps, and its quantiles lie in them") {
   std::uint64_t before = 0;
-  for (std::size_t i = 1; i < 120; ++i) {
+  for (std::size_t i : {128U, 140U}) CHECK(Histogram::lowest(i) == ~std::uint64_t{0});
+  for (std::size_t i = 1; i < 128; ++i) {
     CHECK(Histogram::lowest(i) > before);
     before = Histogram::lowest(i);
     CHECK(Histogram::class_of(before) == i);

@@ -191,6 +191,25 @@ TEST_CASE("notes that cannot be read stay as they are, and notes of another insp
   other->time().notes.set(6, "hers");
   turn_app(screen, *other);
   CHECK(content_of(noted.notes) == "canopy notes 1\n5 mine\n6 hers\n12 a note\n");
+  // A name that another one gave, and what another one removed, stay so.
+  one->time().notes.set(12, "a better name");
+  turn_app(screen, *one);
+  one->time().notes.remove(5);
+  turn_app(screen, *one);
+  other->time().notes.set(7, "more");
+  turn_app(screen, *other);
+  CHECK(content_of(noted.notes) == "canopy notes 1\n6 hers\n7 more\n12 a better name\n");
+  // A file that was spoiled meanwhile stays as it is, and takes the notes when it is mended.
+  std::ofstream(noted.notes) << wrong;
+  other->time().notes.set(8, "late");
+  turn_app(screen, *other);
+  CHECK(content_of(noted.notes) == wrong);
+  CHECK(other->time().notes_complaint.find(":3:1: expected") != std::string::npos);
+  std::ofstream(noted.notes) << "canopy notes 1\n20 by hand\n";
+  other->time().notes.set(9, "later");
+  turn_app(screen, *other);
+  CHECK(content_of(noted.notes) == "canopy notes 1\n8 late\n9 later\n20 by hand\n");
+  CHECK(other->time().notes_complaint.empty());
   // Where nothing can be written, the reason is said.
   const auto nowhere = noted.open("/nowhere/run.feed");
   turn_app(screen, *nowhere);
@@ -216,4 +235,5 @@ TEST_CASE("a live feed's moments can be marked too, and nothing is written") {
   shown.draw();
   CHECK(Ink().has("notes of a live feed end with it"));
   CHECK_FALSE(std::filesystem::exists("a script.notes"));
+  CHECK_FALSE(std::filesystem::exists(".notes"));
 }

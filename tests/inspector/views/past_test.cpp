@@ -107,7 +107,7 @@ TEST_CASE("pieces that end within an operation, a keyframe for another reader, a
     feed.bring({all.begin() + static_cast<std::ptrdiff_t>(i),
                 all.begin() + static_cast<std::ptrdiff_t>(std::min(i + 5, all.size()))});
   CHECK(feed.now.commits() == 200);
-  // Another reader attached: the engine tells its whole state, and the mirror skips it.
+  // Another reader attached: the engine sends its whole state, and the mirror skips it.
   FeedScript other(1000);
   other.add(0, 1);
   const std::size_t before = feed.past.bytes();

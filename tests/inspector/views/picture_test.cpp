@@ -72,7 +72,7 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
         {"select node 99", "1: there is no node '99'"},
         {"click over there", "1: 'over' is not a place; expected X Y or node N"},
         {"view forest", "1: 'forest' is not a view of the tree; expected icicle or nodes"},
-        {"seek 50%", "1: 'seek' needs a recording"},
+        {"seek 50%", "1: 'seek' needs a recording, or a live feed whose past is kept"},
         {"requests 5", "1: there is no demo engine to run"},
         {"tab TREE", "1: there is no tab 'TREE'"},
         {"range 5", "1: a word is missing"},
