@@ -239,6 +239,7 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
 }
 
 void Apply::operator()(const event::NodeUsed& used) {
+  state_.any_use = true;
   if (!state_.find(bits(used.node))) return;
   for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
     MirrorNode& node = state_.nodes[at];
@@ -263,6 +264,7 @@ void Apply::operator()(const event::NodeHistory& history) {
   node->priority = history.priority;
   node->last_access = history.last_access;
   node->hits = history.hits;
+  state_.any_use |= history.hits > 0;
   node->inserts = history.inserts;
 }
 

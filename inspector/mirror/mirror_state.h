@@ -44,6 +44,7 @@ struct CommitSoFar {
 struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
+  bool any_use = false;  ///< true if the feed has reported a use of a node
   std::vector<MirrorPool> pools;
   CounterValues counters;
   std::string storage;  ///< name of the storage below the host tier; empty if there is none

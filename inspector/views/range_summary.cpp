@@ -26,8 +26,11 @@ struct Line {
 /// Reason why the figures of requests are not known in a feed that is made from KV events.
 constexpr const char* kNoRequests = "Not known: KV events report neither requests nor hits.";
 
-/// `requests`: false if the feed reports none.
-std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole, bool requests) {
+/// Reason why the figures of used nodes are not known in a feed of an engine that looks prefixes up by itself.
+constexpr const char* kNoUses = "Not known: the feed reports hits of requests, but not which nodes were hit.";
+
+std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole, const Mirror& mirror) {
+  const bool requests = !mirror.is_from_events();
   std::vector<Line> lines;
   const auto add = [&](const char* label, const char* help, auto&& words) {
     lines.push_back({label, words(range), words(whole), help});
@@ -48,7 +51,9 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole,
   add_of_requests("prompts", "Tokens of their prompts.", tokens(Count::prompt));
   add("inserted", "Tokens that were added to the tree.", tokens(Count::inserted));
   add("evicted", "Tokens that left the pool, for any cause.", tokens(Count::evicted));
-  add_of_requests("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
+  if (requests && !mirror.reports_uses()) lines.push_back({"  never hit", "-", "-", kNoUses});
+  else
+    add_of_requests("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
   add_of_requests("came back", "Regret: tokens that were evicted and then computed again.", tokens(Count::regretted));
   for (std::size_t cause = 1; cause < kEvictionCauses; ++cause) {
     if (whole.evicted[cause] == 0) continue;
@@ -118,7 +123,7 @@ void RangeSummary::draw_figures(const Scene& scene) {
   const bool both = scene.figures.has_range();
   if (!begin_table("figures", both)) return;
   heads(both, scene.selection.space ? "this tenant" : "all tenants");
-  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole(), !scene.mirror.is_from_events()))
+  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole(), scene.mirror))
     draw_line(line.label, line.range, line.whole, both, line.help);
   ImGui::EndTable();
 }
@@ -171,6 +176,7 @@ void RangeSummary::draw_lists(Scene& scene) {
   if (!chosen->rows) return draw_what_if(scene);
   export_button(scene, "CSV", std::string("canopy-") + chosen->name + ".csv", "these prefixes",
                 [&] { return csv_of(prefixes_table(scene.time.history, *chosen->rows)); });
+  if (chosen->list != List::regret && !scene.mirror.reports_uses()) return nothing_here(kNoUses);
   if (chosen->rows->empty()) return nothing_here(chosen->none);
   draw_prefixes(scene, *chosen->rows);
 }

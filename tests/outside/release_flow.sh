@@ -2,6 +2,7 @@
 # release_flow.sh SOURCE FOLDER: what scripts/release --packages does around its builds, with builders that only write a file:
 # equal builds become packages with licences and checksums, for each Python that is there; unequal ones are refused.
 set -euo pipefail
+command -v git >/dev/null || { echo "SKIPPED: no git here"; exit 77; }
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 rm -rf "${folder:?}"/*

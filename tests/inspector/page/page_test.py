@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
+from browser import Page, canopy_serve, folder_server, skip  # first: it skips where there is no selenium
 import questions
-from browser import Page, canopy_serve, folder_server, skip
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys

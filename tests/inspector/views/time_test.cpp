@@ -297,3 +297,17 @@ TEST_CASE("servers that come and go, and lost events, are marks on the timeline"
   CHECK(texts() == std::vector<std::string>{"second came: whole", "first: waits for messages that are missing"});
   CHECK(Ink().has("server"));
 }
+
+TEST_CASE("where a feed names no node that was hit, what was hit most or never is said to be unknown") {
+  Stage shown;
+  const std::uint64_t node = shown.script.add(0, 10);
+  shown.open();
+  CHECK(Ink().has("Nothing was hit"));
+  shown.script.begin_request(1, 320, 160);
+  shown.turn();
+  CHECK(Ink().has("not which nodes were hit"));
+  CHECK_FALSE(Ink().has("Nothing was hit"));
+  shown.script.touch(node);
+  shown.turn();
+  CHECK_FALSE(Ink().has("not which nodes were hit"));
+}
