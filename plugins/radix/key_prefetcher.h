@@ -27,8 +27,7 @@ class KeyPrefetcher {
 
  private:
   static constexpr int kMostNodes = 64;
-  static constexpr std::size_t kMostLines =
-      8;  ///< lines of a node's words; the processor itself prefetches what follows
+  static constexpr std::size_t kMostLines = 8;  ///< lines of a node's words; the processor prefetches what follows
 
   struct Path {
     const std::uint32_t* words = nullptr;
