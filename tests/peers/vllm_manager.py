@@ -67,24 +67,24 @@ class Gpu:
 
 
 class Times:
-    """Times of calls, by name, in nanoseconds."""
+    """Times of calls, by name, in nanoseconds, and the chunks that they were for."""
 
     def __init__(self):
-        self.of = collections.defaultdict(list)
+        self.of, self.chunks = collections.defaultdict(list), collections.Counter()
 
-    def call(self, name, function, *arguments):
+    def call(self, name, chunks, function, *arguments):
         start = time.perf_counter_ns()
         result = function(*arguments)
         self.of[name].append(time.perf_counter_ns() - start)
+        self.chunks[name] += chunks
         return result
 
-    def line(self):
-        texts = []
+    def lines(self):
         for name, times in self.of.items():
             times.sort()
             at = lambda share: times[min(int(share * len(times)), len(times) - 1)] / 1000  # noqa: E731, B023
-            texts.append(f"{name} {sum(times) / len(times) / 1000:.1f}/{at(0.5):.1f}/{at(0.99):.1f}/{times[-1] / 1000:.0f}")
-        return ", ".join(texts)
+            yield (f"    {name:14} {len(times):6} calls  mean {sum(times) / len(times) / 1000:7.1f} us  median {at(0.5):6.1f}"
+                   f"  p99 {at(0.99):7.1f}  longest {times[-1] / 1000:6.0f}  a chunk {sum(times) / self.chunks[name]:6.0f} ns")
 
 
 def run(vllm, requests, policy, chunks, chunk, gpu):
@@ -99,21 +99,23 @@ def run(vllm, requests, policy, chunks, chunk, gpu):
         for at, key in enumerate(keys, 1):
             context.set_offload_key_position(key, at * chunk)
         first = above.hits(keys)
-        found = times.call("lookup", lookup, vllm, manager, keys[first:], context)
+        found = times.call("lookup", 0, lookup, vllm, manager, keys[first:], context)
+        times.chunks["lookup"] += min(found + 1, len(keys) - first)
         hit_above, hits = hit_above + first, hits + found
         if found:
             loaded = keys[first : first + found]
-            times.call("prepare_load", manager.prepare_load, loaded, context)
-            times.call("complete_load", manager.complete_load, set(loaded), context)
+            times.call("prepare_load", found, manager.prepare_load, loaded, context)
+            times.call("complete_load", found, manager.complete_load, set(loaded), context)
         rest = keys[first + found :] if found else keys  # as the connector does after a load
         if rest:
-            output = times.call("prepare_store", manager.prepare_store, rest, context)
+            output = times.call("prepare_store", len(rest), manager.prepare_store, rest, context)
             if output is None:
                 refused += 1
             else:
                 stored += len(output.keys_to_store)
-                times.call("complete_store", manager.complete_store, set(output.keys_to_store), context)
-        times.call("finished", manager.on_request_finished, context)
+                times.call("complete_store", len(output.keys_to_store), manager.complete_store, set(output.keys_to_store),
+                           context)
+        times.call("finished", len(keys), manager.on_request_finished, context)
         above.ended(keys)
     return [hit_above * chunk, hits * chunk, refused, stored * chunk, time.process_time() - start, times]
 
@@ -144,7 +146,7 @@ def main():
     parser.add_argument("--chunk", type=int, default=BLOCK)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--policies", default="lru,arc,canopy:lru,canopy:hazard")
-    parser.add_argument("--calls", action="store_true", help="also print the calls: mean/median/p99/longest in microseconds")
+    parser.add_argument("--calls", action="store_true", help="also print the times of the calls")
     args = parser.parse_args()
     vllm_wheel.load(args.wheel)
     vllm = names()
@@ -158,7 +160,7 @@ def main():
                       f"{policy:14} {hits / 1e6:6.2f} M hits, {stored / 1e6:.1f} M stored, {refused} requests not stored, "
                       f"{seconds:.2f} s", flush=True)
                 if args.calls:
-                    print(f"    {times.line()}", flush=True)
+                    print(*times.lines(), sep="\n", flush=True)
 
 
 if __name__ == "__main__":
