@@ -75,6 +75,8 @@ class Apply {
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
+  /// Sets the time of the last use of a node and of those above it.
+  void use(std::uint64_t node);
   /// Adds a node to the sums of its group's pool, or removes it. REQUIRES: it has pages of the group.
   void count(const MirrorNode& node, std::size_t group, bool in);
   /// Records an added or removed child. A leaf of a whole-path group waits to be evicted; its parent does not.

@@ -238,16 +238,23 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
   state_.past.remember({node->id, state_.commits + 1, tombstoned.kKind});
 }
 
-void Apply::operator()(const event::NodeUsed& used) {
+void Apply::use(std::uint64_t node) {
   state_.any_use = true;
+  if (!state_.find(node)) return;
+  for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent) {
+    MirrorNode& covered = state_.nodes[at];
+    if (watcher_) watcher_->used(covered);
+    covered.used_us = state_.us;
+    covered.used_work = state_.prompt_tokens;
+  }
+}
+
+void Apply::operator()(const event::NodeUsed& used) {
+  use(bits(used.node));
   if (!state_.find(bits(used.node))) return;
   for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
-    MirrorNode& node = state_.nodes[at];
-    if (watcher_) watcher_->used(node);
-    ++node.hits;
-    node.last_access = used.tick;
-    node.used_us = state_.us;
-    node.used_work = state_.prompt_tokens;
+    ++state_.nodes[at].hits;
+    state_.nodes[at].last_access = used.tick;
   }
   state_.reach(used.tick);
   state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});

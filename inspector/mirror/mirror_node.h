@@ -36,6 +36,8 @@ struct MirrorNode {
   std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole-path group: own locks + held children; else: locks over it
   std::uint32_t hits = 0, inserts = 0;           ///< as the index counts them
   std::uint32_t matches = 0;  ///< requests whose match covered it when they began, since the mirror began
+  /// Returns how often it was hit. The index does not count the hits of an engine of its callers (SGLang, vLLM).
+  std::uint32_t uses() const { return hits > matches ? hits : matches; }
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;

@@ -109,7 +109,7 @@ class LeavePanel final : public Panel {
     ImGui::TableNextColumn();
     number(grouped(node.length));
     ImGui::TableNextColumn();
-    number(grouped(node.hits));
+    number(grouped(node.uses()));
     ImGui::TableNextColumn();
     const std::string tenant = space_name(scene.mirror, node.space);
     text(fitted(tenant, ImGui::GetContentRegionAvail().x));

@@ -110,7 +110,7 @@ void draw_facts(const Scene& scene, const MirrorNode& node, const TreeIndex::Nod
   if (mirror.is_from_events()) {
     fact("not known", "hits, last use, locks, rank, pages");
   } else {
-    second_fact("hits", grouped(node.hits));
+    second_fact("hits", grouped(node.uses()));
     fact("last used", ticks_ago(node.last_access));
     second_fact("inserts", grouped(node.inserts));
     fact("created", ticks_ago(node.created));

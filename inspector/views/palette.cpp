@@ -114,7 +114,7 @@ ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) 
       return colours.warmth(1 - static_cast<float>(std::log2(1 + age) / 12));
     }
     case ColourBy::hits:
-      return colours.warmth(static_cast<float>(std::log2(1.0 + node.hits) / 8));
+      return colours.warmth(static_cast<float>(std::log2(1.0 + node.uses()) / 8));
     case ColourBy::space:
       return colours.of(node.space);
   }

@@ -191,7 +191,7 @@ void tell_place(const Scene& scene, std::uint32_t place) {
     if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
     else
       dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
-                      plural(told.hits, "hit"), grouped(scene.mirror.tick() - told.last_access)));
+                      plural(told.uses(), "hit"), grouped(scene.mirror.tick() - told.last_access)));
     dim(node.folded ? "right click: unfold" : last.children ? "double click: go in, right click: fold" : "a leaf");
   }
   ImGui::EndTooltip();

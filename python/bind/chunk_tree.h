@@ -53,6 +53,7 @@ class ChunkTree final : public PrefixIndex {
   void pin(Slot slot);
   void unpin(Slot slot);
 
+  NodeId id(Slot slot) const { return NodeId{std::uint64_t{nodes_[slot].life} << 32 | slot}; }
   Slot parent(Slot slot) const { return nodes_[slot].parent; }
   Tick created(Slot slot) const { return nodes_[slot].created; }
   std::uint64_t size() const { return resident_; }
@@ -125,7 +126,6 @@ class ChunkTree final : public PrefixIndex {
   };
   class Climb;
 
-  NodeId id(Slot slot) const { return NodeId{std::uint64_t{nodes_[slot].life} << 32 | slot}; }
   NodeFacts facts(Slot slot, const PolicyClock& clock) const;
   NodeFacts facts(Slot slot) const { return facts(slot, clock()); }
   PolicyClock clock() const;

@@ -281,6 +281,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     const std::size_t seen = std::min<std::size_t>(tokens_of(number) / line.page, line.keys.size());
     path_.clear(), prints_.clear(), uses.clear();
     std::uint32_t matched = 0;  // chunks
+    NodeId hit{};               // the last of them
     Py_ssize_t next = 0;        // key of the group that comes next on the path
     for (std::size_t i = 0; i < seen; ++i) {
       const bool observed = line.keys[i] && next < static_cast<Py_ssize_t>(count) &&
@@ -288,7 +289,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
       if (observed) ++next;
       const Slot slot = line.keys[i] ? find(line.keys[i]) : 0;
       if (slot == 0) continue;
-      if (matched == i && tree().created(slot) < request.tick) ++matched;
+      if (matched == i && tree().created(slot) < request.tick) ++matched, hit = tree().id(slot);
       if (!observed && next > 0) continue;  // another request was storing it, so this one did not use it
       const int used = PySet_Contains(reused.ptr(), line.keys[i]);
       if (used < 0) nb::raise_python_error();
@@ -310,7 +311,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     if (tick == 0) tick = tree().tick();
     tree().ended(facts, path_, uses, tick);
     if (session_->feed()) {
-      const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched);
+      const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched, hit);
       const auto kept = static_cast<std::uint32_t>(path_.size() * line.page);
       session_->progress(fed, RequestPhase::finished, prompt, std::min(kept, prompt), prompt);
     }

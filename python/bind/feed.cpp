@@ -10,6 +10,7 @@
 #include <sources/recording.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,7 +97,7 @@ nb::dict nodes_of(const Source& source) {
     return a->begin != b->begin ? a->begin < b->begin : a->id < b->id;
   });
   const auto fact = [&](auto member) {
-    return column(nodes, [member](const MirrorNode* node) { return node->*member; });
+    return column(nodes, [member](const MirrorNode* node) { return std::invoke(member, *node); });
   };
   nb::dict columns;
   columns["node"] = fact(&MirrorNode::id);
@@ -107,7 +108,7 @@ nb::dict nodes_of(const Source& source) {
   columns["space"] = spaces;
   columns["begin"] = fact(&MirrorNode::begin);
   columns["length"] = fact(&MirrorNode::length);
-  columns["hits"] = fact(&MirrorNode::hits);
+  columns["hits"] = fact(&MirrorNode::uses);
   columns["inserts"] = fact(&MirrorNode::inserts);
   columns["locks"] = column(nodes, [&](const MirrorNode* node) { return std::uint64_t{node->hold[0]}; });
   columns["priority"] = fact(&MirrorNode::priority);
@@ -169,7 +170,7 @@ std::vector<nb::dict> next_to_evict(const Source& source, std::size_t most, std:
     row["space"] = mirror.space_name(node.space);
     row["begin"] = node.begin;
     row["length"] = node.length;
-    row["hits"] = node.hits;
+    row["hits"] = node.uses();
     row["because"] =
         inspector::rank_words(mirror.pool(group).policy_rank, mirror.pool(group).rank[slot], mirror.tick());
     rows.push_back(std::move(row));

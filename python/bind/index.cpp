@@ -128,10 +128,10 @@ void Index::callers_pool(std::uint64_t pages, std::uint64_t free) {
   if (session_->set_pool(pages, free)) step.becomes(Operation::reserve);
 }
 
-std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
+std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched, NodeId node) {
   if (!session_->feed()) return 0;
   const Step step(*this, Operation::begin);
-  return session_->begin_request(space, prompt, matched);
+  return session_->begin_request(space, prompt, matched, node);
 }
 
 void Index::request_progress(std::uint64_t id, const std::string& phase, std::uint32_t computed,

@@ -83,7 +83,7 @@ class Index {
   void callers_pool(std::uint64_t pages, std::uint64_t free);
 
   /// Records a request of the caller, only for the feed. Returns its number; 0 without a feed.
-  std::uint64_t request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
+  std::uint64_t request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched, NodeId node);
   /// Records the progress of a request, in tokens. Throws ValueError if there is no such phase; an unknown request
   /// changes nothing.
   void request_progress(std::uint64_t request, const std::string& phase, std::uint32_t computed,

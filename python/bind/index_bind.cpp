@@ -216,11 +216,13 @@ void bind_index(nb::module_& module) {
            "neither free nor in the index are shown as owned by requests.")
       .def(
           "request_begun",
-          [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space) {
-            return index.request_begun(index.space_of(space), prompt, matched);
+          [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space, std::uint64_t node) {
+            return index.request_begun(index.space_of(space), prompt, matched, NodeId{node});
           },
-          "prompt"_a, "matched"_a, nb::kw_only(), "space"_a = nb::none(),
-          "Sends a new request to the feed, in tokens. Returns its number; 0 without a feed.")
+          "prompt"_a, "matched"_a, nb::kw_only(), "space"_a = nb::none(), "node"_a = 0,
+          "Sends a new request to the feed, in tokens. Returns its number; 0 without a feed.\nnode: the node of the "
+          "Hit "
+          "or Hold at which its match ended, so that readers count a hit for it and for the nodes above; 0: not known.")
       .def("request_progress", &Index::request_progress, "request"_a, "phase"_a, "computed"_a, "committed"_a,
            "tokens"_a,
            "Sends the progress of a request to the feed. phase: 'running', 'committed', 'finished', 'aborted', "

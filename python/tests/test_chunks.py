@@ -282,6 +282,17 @@ def test_the_feed_has_the_tier():
     assert sums["requests"] >= 6 and source.page_size == PAGE
 
 
+def test_the_feed_counts_a_hit_of_each_chunk_that_a_request_found():
+    manager = Manager(8, "lru", "canopy-test-chunk-hits")
+    manager.request(path("a", 1))
+    source = _core.FeedSource.attach("canopy-test-chunk-hits")
+    manager.request(path("a", 1, 2), reused=[])  # the chunks that it found were not loaded, since the GPU has them
+    manager.request(path("b"), reused=[])
+    source.poll()
+    nodes = source.nodes()
+    assert sorted(zip(nodes["begin"], nodes["hits"])) == [(0, 0), (0, 1), (PAGE, 1), (2 * PAGE, 0)]
+
+
 def test_nothing_is_left_of_it():
     manager = Manager(4)
     for number in range(50):

@@ -95,6 +95,17 @@ def test_the_reason_of_a_miss_is_found_in_what_the_request_inserts(feed):
     assert reason(2).startswith("evicted at tick")
 
 
+def test_a_request_counts_as_a_hit_of_the_nodes_that_it_found(feed):
+    hold = feed.index.lock([1, 2, 3, 4])
+    request = Request("a", 9)
+    feed.requests.inserts(request, None, hold.length, 8, hold.node)
+    hold.insert(range(1, 9), range(4, 12))
+    feed.requests.committed(request, None, hold.length, 8)
+    row(feed, 0, phase="committed")
+    nodes = feed.reader.nodes()
+    assert dict(zip(nodes["begin"], nodes["hits"])) == {0: 1, 4: 0}
+
+
 def test_requests_are_shown_from_their_prefill_to_their_end(feed):
     request = Request("a", 8)
     feed.requests.committed(request, ("lora", None, "salt"), 4, 8)

@@ -94,7 +94,7 @@ bool IndexSession::set_pool(std::uint64_t pages, std::uint64_t free) {
   return feed() && impl_->publisher->callers_pool(pages, free);
 }
 
-std::uint64_t IndexSession::begin_request(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
+std::uint64_t IndexSession::begin_request(NamespaceId space, std::uint32_t prompt, std::uint32_t matched, NodeId node) {
   if (!feed()) return 0;
   CacheState& state = impl_->state;
   auto request = std::make_unique<RequestState>();
@@ -106,7 +106,7 @@ std::uint64_t IndexSession::begin_request(NamespaceId space, std::uint32_t promp
   request->rows[0] = {0};
   request->live_at = state.live.size();
   state.live.push_back(request.get());
-  impl_->publisher->request_begun(*request);
+  impl_->publisher->request_begun(*request, node);
   impl_->requests.emplace(request->id, std::move(request));
   return impl_->last_request;
 }

@@ -214,13 +214,14 @@ void Publisher::pinned(NodeId node, bool pinned) {
   if (on()) feed_.push(event::Pinned{.pinned = pinned, .node = node});
 }
 
-void Publisher::request_begun(const RequestState& request) {
+void Publisher::request_begun(const RequestState& request, NodeId node) {
   if (on())
     feed_.push(event::RequestBegun{.fetch = request.fetches,
                                    .prompt = request.prompt,
                                    .request = request.id,
                                    .matched = request.matched,
-                                   .space = request.space});
+                                   .space = request.space,
+                                   .node = node});
 }
 
 void Publisher::progress(const RequestState& request, RequestPhase phase) {

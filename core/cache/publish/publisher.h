@@ -50,7 +50,8 @@ class Publisher {
   void evicted_for(NamespaceId space);
   void paused();
   void pinned(NodeId node, bool pinned);
-  void request_begun(const RequestState& request);
+  /// `node`: where the request's match ended; 0: at the latest lock of this operation.
+  void request_begun(const RequestState& request, NodeId node = {});
   void progress(const RequestState& request, RequestPhase phase);
   /// Pushes the pages that the pool has just handed out, in sequence from a place of the row on.
   void new_pages(const RequestState& request, std::size_t group, std::size_t place);

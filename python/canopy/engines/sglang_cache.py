@@ -117,7 +117,7 @@ class CanopyRadixCache(BasePrefixCache):
             hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
         brought = self._brought(kv.req_pool_idx, hold.length, aligned)
         if self._requests is not None:
-            self._requests.inserts(req, space_of(req), protected, aligned)
+            self._requests.inserts(req, space_of(req), protected, aligned, hold.node)
         added = hold.insert(
             tokens,
             brought,

@@ -38,11 +38,12 @@ class Requests:
         self._index, self._told, self._lock, self._pool = index, {}, threading.Lock(), pool
         threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
 
-    def inserts(self, req: Req, space, matched: int, committed: int) -> None:
-        """Records that the next insert brings the request's first `committed` tokens, of which the index had `matched` when
-        the request began. So the feed has both as one operation, and its readers find the reason of the request's miss."""
+    def inserts(self, req: Req, space, matched: int, committed: int, node: int = 0) -> None:
+        """Records that the next insert brings the request's first `committed` tokens, of which the index had `matched`, up
+        to `node`, when the request began. So the feed has both as one operation, and its readers find the reason of the
+        request's miss."""
         with self._lock:
-            told = self._begun(req, space, matched)
+            told = self._begun(req, space, matched, node)
             tokens = len(req.full_untruncated_fill_ids)
             self._index.request_inserts(told.number, min(committed, tokens), min(committed, tokens), tokens)
 
@@ -54,11 +55,11 @@ class Requests:
             told.committed, told.tokens = committed, len(req.full_untruncated_fill_ids)
             self._tell(told, "committed", min(committed, told.tokens))
 
-    def _begun(self, req: Req, space, matched: int) -> Told:
+    def _begun(self, req: Req, space, matched: int, node: int = 0) -> Told:
         told = self._told.get(req.rid)
         if told is None:
             prompt = len(req.origin_input_ids)
-            number = self._index.request_begun(prompt, min(matched, prompt), space=space)
+            number = self._index.request_begun(prompt, min(matched, prompt), space=space, node=node)
             told = self._told[req.rid] = Told(number, req)
         elif told.req is None:
             told.req = req

@@ -48,7 +48,8 @@ class CanopyUnifiedRadixCache(UnifiedRadixCache):
     def checkpoint(self, req, *, up_to: int, **kwargs) -> None:
         before = req.kv.cache_protected_len
         if self._requests is not None:
-            self._requests.inserts(req, space_of(req), before, up_to // self.page_size * self.page_size)
+            self._requests.inserts(
+                req, space_of(req), before, up_to // self.page_size * self.page_size, req.last_node if before else 0)
         super().checkpoint(req, up_to=up_to, **kwargs)
         if self._requests is not None:
             self._requests.committed(req, space_of(req), before, req.kv.cache_protected_len)

@@ -65,8 +65,10 @@ TEST_CASE("events: every kind comes back as it was sent, and no two kinds share 
   round_trip(event::Relocked{.group = 1, .from = 19, .node = kNode, .before = kOther, .from_before = 20}, kinds);
   round_trip(event::Relaxed{.group = 1, .from = 22, .node = kNode, .from_before = 21}, kinds);
   round_trip(event::Cleared{}, kinds);
-  round_trip(event::RequestBegun{.fetch = true, .prompt = 24, .request = 23, .matched = 25, .space = NamespaceId{26}},
-             kinds);
+  round_trip(
+      event::RequestBegun{
+          .fetch = true, .prompt = 24, .request = 23, .matched = 25, .space = NamespaceId{26}, .node = kNode},
+      kinds);
   round_trip(event::RequestPages{.group = 1, .place = 28, .request = 27, .runs = kRuns}, kinds);
   round_trip(
       event::RequestProgress{

@@ -4,6 +4,7 @@
 #include <conformance/model/mismatch.h>
 #include <doctest/doctest.h>
 #include <history/history.h>
+#include <history/range_figures.h>
 #include <mirror/mirror.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
@@ -286,6 +287,44 @@ TEST_CASE(
   take(NamespaceId{(1U << 22) - 1}, 7);
   CHECK(mirror.requests().size() == 1);
   CHECK(history.tenants().size() == 2);
+}
+
+TEST_CASE("mirror: a request that names the node of its match is a use of it and of those above, without a lock") {
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144 } }"));
+  const auto node = [](std::uint64_t number) { return NodeId{std::uint64_t{1} << 32 | number}; };
+  const auto begun = [&](std::uint64_t request, std::uint32_t matched, NodeId at) {
+    return std::bit_cast<Event>(event::RequestBegun{.prompt = 40, .request = request, .matched = matched, .node = at});
+  };
+  Mirror mirror(engine->feed()->writer().header());
+  inspector::History history;
+  const auto take = [&](std::vector<Event> events) {
+    events.push_back(std::bit_cast<Event>(event::Commit{}));
+    mirror.take(events, history.watch(mirror));
+  };
+  const auto matches = [&](std::uint64_t number) { return mirror.node(static_cast<std::uint32_t>(number)).matches; };
+  const auto removed = [&](std::uint64_t number) {
+    return std::bit_cast<Event>(event::NodeRemoved{.node = node(number)});
+  };
+  take({std::bit_cast<Event>(event::Keyframe{})});
+  take({std::bit_cast<Event>(event::NodeAdded{.resident = 1, .node = node(1), .length = 16}),
+        std::bit_cast<Event>(event::NodeAdded{.resident = 1, .node = node(2), .parent = 1, .length = 16}),
+        std::bit_cast<Event>(event::NodeAdded{.resident = 1, .node = node(3), .parent = 1, .length = 16})});
+  take({begun(1, 20, NodeId{})});
+  CHECK_FALSE(mirror.reports_uses());
+  take({begun(2, 32, node(2))});
+  CHECK(mirror.reports_uses());
+  CHECK(matches(1) == 1);
+  CHECK(matches(2) == 1);
+  CHECK(matches(3) == 0);
+  CHECK(mirror.node(2).uses() == 1);
+  CHECK(mirror.node(2).used_work == 40);
+  CHECK(mirror.node(2).hold[0] == 0);
+  take({begun(3, 0, node(2))});
+  CHECK(matches(2) == 1);
+  take({begun(4, 32, NodeId{std::uint64_t{2} << 32 | 2})});  // another life of the slot
+  CHECK(matches(2) == 1);
+  take({removed(2), removed(3)});
+  CHECK(inspector::figures_of(history, {}).counts[inspector::Count::wasted] == 16);
 }
 
 TEST_CASE("mirror: a damaged feed is passed over, never followed") {
