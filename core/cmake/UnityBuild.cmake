@@ -35,7 +35,7 @@ canopy_alone(test_slots tests/plugins/slots/slots_test.cpp)
 # Planted faults replace single files of these libraries: a program's own objects come before those of an archive.
 if(TARGET test_faults)
   foreach(library canopy_base canopy_cache canopy_tiers canopy_engine canopy_kv_events canopy_lab canopy_metrics
-                  canopy_history canopy_bridge canopy_serve canopy_slots redis_parts hazard_parts)
+                  canopy_history canopy_mirror canopy_bridge canopy_serve canopy_slots redis_parts hazard_parts)
     canopy_alone(${library})
   endforeach()
 endif()

@@ -23,7 +23,7 @@ void Apply::operator()(const event::RequestBegun& begun) {
   request.pages.clear();
   if (!again) request.begun_at = state_.commits + 1, request.begun_us = state_.now.keyframe ? 0 : state_.us;
   request.ended_at = 0;
-  request.last_node = begun.node == NodeId{} ? state_.now.locked_node : bits(begun.node);
+  request.last_node = begun.node == NodeId{} ? state_.now.locked_node : static_cast<std::uint64_t>(begun.node);
   request.known = request.prompt;
   request.computed = request.committed = request.matched;
   state_.now.line.request = request.id;
