@@ -23,7 +23,7 @@ struct RequestBegun {
   std::uint64_t request = 0;
   std::uint32_t matched = 0;  ///< Tokens.
   NamespaceId space{};
-  NodeId node{};  ///< Where the match ended; 0: at the latest lock of the same operation, if there is one.
+  NodeId node{};  ///< Node at which the match ended; 0: that of the latest lock in this operation, if any.
 };
 
 /// Pages that a request owns, from place `place` of its row of a group to the end of the row.
