@@ -6,6 +6,7 @@ and on unix sockets, has 63 pages of 32 tokens, and is a process group of its ow
 import importlib.metadata
 import json
 import os
+import random
 import re
 import signal
 import struct
@@ -19,6 +20,17 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
           "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 512,
           "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2,
           "tie_word_embeddings": True, "torch_dtype": "float32"}
+
+
+def damage(folder):
+    """Writes random bytes into many places of each large file of a storage."""
+    prng = random.Random(5)
+    for path in folder.rglob("*"):
+        if path.is_file() and path.stat().st_size > 1 << 20:
+            with open(path, "r+b") as file:
+                for _ in range(400):
+                    file.seek(prng.randrange(path.stat().st_size))
+                    file.write(prng.randbytes(300))
 
 
 class Server:

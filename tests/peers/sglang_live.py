@@ -24,7 +24,7 @@ import tempfile
 import time
 
 import tiny_model
-from live_servers import Server
+from live_servers import Server, damage
 from redis_server import PROGRAM, redis_server
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -160,16 +160,6 @@ def storage(kind, make):
 def hicache(*more):
     return ("--enable-hierarchical-cache", "--hicache-ratio", "2", "--hicache-mem-layout", "page_first", "--hicache-write-policy",
             "write_through", "--hicache-storage-prefetch-policy", "wait_complete", *more)
-
-
-def damage(folder):
-    prng = random.Random(5)
-    for path in folder.rglob("*"):
-        if path.is_file() and path.stat().st_size > 1 << 20:
-            with open(path, "r+b") as file:
-                for _ in range(400):
-                    file.seek(prng.randrange(path.stat().st_size))
-                    file.write(prng.randbytes(64))
 
 
 def with_feed(cases, kind, name, groups, **more):

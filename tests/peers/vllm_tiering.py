@@ -21,6 +21,7 @@ import time
 import vllm_lockstep
 import vllm_tier_bench
 import vllm_wheel
+from live_servers import damage
 
 ROW, CHUNKS = 8192, 40
 
@@ -126,16 +127,6 @@ class Server:
         self.manager.shutdown()
         assert self.region.closed
         return figures
-
-
-def damage(folder):
-    prng = random.Random(2)
-    for path in folder.rglob("*"):
-        if path.is_file() and path.stat().st_size > 1 << 20:
-            with open(path, "r+b") as file:
-                for _ in range(200):
-                    file.seek(prng.randrange(path.stat().st_size))
-                    file.write(prng.randbytes(300))
 
 
 def main():
