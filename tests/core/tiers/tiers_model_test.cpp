@@ -1,6 +1,7 @@
-/// Tiers against what must be true of sets: the prefixes that the pools have, those in the host tier, and those that
-/// were ever there and so may be in the storage. A prefix is named by its namespace and words, page by page. No tree,
-/// no lock and no page number is in the model.
+/// Tiers against what must be true of sets: the pages that the pools have in each group, those in the host tier, and
+/// those that were ever there and so may be in the storage. A page is named by its namespace and all words up to its
+/// end. A prefix can be reused where every group has what its reach demands. No tree, no lock and no page number is in
+/// the model.
 #include <canopy/base/random.h>
 #include <conformance/model/chain.h>
 #include <conformance/model/effort.h>
@@ -19,19 +20,22 @@ using namespace canopy::test;
 namespace {
 
 using Names = std::set<std::pair<NamespaceId, PrefixName>>;
+/// The names of pages, by group.
+using Held = std::array<Names, kMaxGroups>;
 
-/// The names of all pages that an index has in its first group.
+/// The names of all pages that an index has.
 class Walked final : public NodeVisitor {
  public:
   Walked(const PrefixIndex& index, Units page_size, Units overlap) : page_size_(page_size), overlap_(overlap) {
     index.visit(*this);
   }
-  Names names;
+  Held names;
   void node(const NodeView& node) override {
     PrefixName name = node.parent == NodeId::none ? name_of(node.facts.space) : ends_.at(node.parent);
     for (Units at = 0; at < node.facts.length; at += page_size_) {
       name = name_of(name, node.words.subspan(at, page_size_ + overlap_));
-      if (!node.pages[0].empty()) names.emplace(node.facts.space, name);
+      for (std::size_t g = 0; g < kMaxGroups; ++g)
+        if (!node.pages[g].empty()) names[g].emplace(node.facts.space, name);
     }
     ends_[node.facts.id] = name;
   }
@@ -66,7 +70,7 @@ class TiersWorld {
 
   void run(int operations) {
     for (int i = 0; i < operations; ++i) {
-      const Names above = above_, below = below_;
+      const Held above = above_, below = below_;
       const char* const done = operate();
       INFO(setup_.name, ", operation ", i, ": ", std::string(done));
       look();
@@ -181,7 +185,7 @@ class TiersWorld {
 
   /// Turns until nothing is on its way.
   void settle() {
-    const Names above = above_, below = below_;
+    const Held above = above_, below = below_;
     while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
     committed_ = false;
     flushed_.reset();
@@ -207,12 +211,29 @@ class TiersWorld {
     engine_->turn(now_ = now);
   }
 
-  std::uint32_t longest(const Names& names, NamespaceId space, std::span<const Token> tokens) const {
+  /// The longest prefix of which all groups have what they need.
+  std::uint32_t longest(const Held& held, NamespaceId space, std::span<const Token> tokens) const {
     const auto words = words_of(tokens);
     const Chain chain = chain_of({space, words}, setup_.page, state_of(*engine_).overlap);
-    std::size_t pages = 0;
-    while (pages < chain.size() && names.contains({space, chain[pages]})) ++pages;
-    return static_cast<std::uint32_t>(pages) * setup_.page;
+    return static_cast<std::uint32_t>(
+               boundary(0, chain.size(),
+                        [&](std::size_t g, std::size_t page) { return held[g].contains({space, chain[page]}); })) *
+           setup_.page;
+  }
+  /// Returns the last page boundary, at most `most` pages deep, at which every group has what its reach demands of the
+  /// pages from `from` on; `from` if there is none.
+  template <class Has>
+  std::size_t boundary(std::size_t from, std::size_t most, Has&& has) const {
+    const auto& groups = state_of(*engine_).groups;
+    std::size_t best = from;
+    for (std::size_t end = from + 1; end <= most; ++end) {
+      bool usable = true;
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        for (std::size_t page = from; page < end; ++page)
+          if (groups[g].reach == kWholePath || (end - page - 1) * setup_.page < groups[g].reach) usable &= has(g, page);
+      if (usable) best = end;
+    }
+    return best;
   }
   std::vector<std::uint32_t> words_of(std::span<const Token> tokens) const {
     struct Room final : Scratch {
@@ -252,13 +273,11 @@ class TiersWorld {
     const auto went = [&](FetchOutcome outcome) {
       return after.at(Counter::fetches, outcome) > before.at(Counter::fetches, outcome);
     };
-    if (setup_.whole_path) {
-      CHECK(went(FetchOutcome::nothing) == (there <= here));
-      if (went(FetchOutcome::whole)) CHECK(waiting.fetch.tokens() == there - here);
-      if (went(FetchOutcome::cut)) CHECK(waiting.fetch.tokens() < there - here);
-      waiting.until = went(FetchOutcome::whole) ? there : here + waiting.fetch.tokens();
-      if (went(FetchOutcome::joined)) waiting.until = there;
-    }
+    CHECK(went(FetchOutcome::nothing) == (there <= here));
+    if (went(FetchOutcome::whole)) CHECK(waiting.fetch.tokens() == there - here);
+    if (went(FetchOutcome::cut)) CHECK((setup_.whole_path && waiting.fetch.tokens() < there - here));
+    waiting.until = went(FetchOutcome::whole) ? there : here + waiting.fetch.tokens();
+    if (went(FetchOutcome::joined)) waiting.until = there;
     if (went(FetchOutcome::nothing) || went(FetchOutcome::no_room)) CHECK(waiting.fetch.done());
     else if (!waiting.fetch.done()) CHECK(waiting.fetch.ends_us() >= now_);
     if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
@@ -278,12 +297,12 @@ class TiersWorld {
     spec.space = waiting.space;
     const std::uint32_t expected =
         longest(above_, waiting.space, std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1));
-    if (fetched && waiting.fetch.done() && setup_.whole_path) CHECK(expected >= waiting.until);
+    if (fetched && waiting.fetch.done()) CHECK(expected >= waiting.until);
     const std::uint64_t host = engine_->tiers().counters()[Counter::hit_tokens_host],
                         storage = engine_->tiers().counters()[Counter::hit_tokens_storage];
     asked_.emplace(waiting.prompt, waiting.space);
     Request request = engine_->begin(spec, std::move(waiting.fetch));
-    if (setup_.whole_path) CHECK(request.matched() == expected);
+    CHECK(request.matched() == expected);
     from_below += engine_->tiers().counters()[Counter::hit_tokens_host] - host;
     from_storage += engine_->tiers().counters()[Counter::hit_tokens_storage] - storage;
     replay::Trail trail(waiting.space);
@@ -329,26 +348,30 @@ class TiersWorld {
     below_ = Walked(state_of(*engine_).below->index->component(), setup_.page, overlap).names;
   }
 
-  void check(const Names& above, const Names& below) {
+  void check(const Held& above, const Held& below) {
+    for (std::size_t g = 0; g < state_of(*engine_).groups.size(); ++g) check(g, above[g], below[g]);
+  }
+  void check(std::size_t g, const Names& above, const Names& below) {
     const auto within = [](const Names& some, const Names& all) {
       return std::includes(all.begin(), all.end(), some.begin(), some.end());
     };
+    CAPTURE(g);
     // Nothing appears but by a commit or a turn, and below by a turn alone.
-    if (!committed_ && !turned_) REQUIRE(within(above_, above));
-    if (!turned_) REQUIRE(within(below_, below));
-    if (!turned_) ever_.insert(above_.begin(), above_.end());
+    if (!committed_ && !turned_) REQUIRE(within(above_[g], above));
+    if (!turned_) REQUIRE(within(below_[g], below));
+    if (!turned_) ever_[g].insert(above_[g].begin(), above_[g].end());
     // What came by a turn had been there before.
     if (turned_) {
-      REQUIRE(within(above_, ever_));
-      REQUIRE(within(below_, ever_));
+      REQUIRE(within(above_[g], ever_[g]));
+      REQUIRE(within(below_[g], ever_[g]));
     }
     if (flushed_)
-      std::erase_if(ever_, [&](const auto& name) {
-        return name.first == *flushed_ && !above_.contains(name) && !below_.contains(name);
+      std::erase_if(ever_[g], [&](const auto& name) {
+        return name.first == *flushed_ && !above_[g].contains(name) && !below_[g].contains(name);
       });
     // Where nothing is dropped, what was there is above, below or on its way.
     if (setup_.keeps_all && setup_.storage.empty() && state_of(*engine_).below->moving[0] == 0)
-      for (const auto& name : ever_) REQUIRE((above_.contains(name) || below_.contains(name)));
+      for (const auto& name : ever_[g]) REQUIRE((above_[g].contains(name) || below_[g].contains(name)));
   }
 
   Setup setup_;
@@ -359,7 +382,7 @@ class TiersWorld {
   std::vector<Waiting> fetches_;
   std::vector<std::vector<Token>> history_;
   std::set<std::pair<std::vector<Token>, NamespaceId>> asked_;
-  Names above_, below_, ever_;
+  Held above_, below_, ever_;
   std::uint64_t now_ = 0;
   bool turned_ = false, committed_ = false;
   std::optional<NamespaceId> flushed_;
