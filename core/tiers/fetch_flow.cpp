@@ -21,7 +21,7 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
     }
-    if (auto read = storage_->reader().begin(key, found.length, std::max(here, found.length), spec.priority))
+    if (auto read = storage_->reader().begin(key, found, std::max(here, found.length), spec.priority))
       return wait_for(std::move(read), spec, here);
   }
   return load(spec, here, found.node, found.length, nullptr);
@@ -197,7 +197,7 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
   if (fetch.stage == FetchState::Stage::reading) {
     const StorageRead& read = *fetch.read;
     until = static_cast<Units>(read.end) * device_.page_size;
-    awaited.is_question = read.stage == StorageRead::Stage::asking;
+    awaited.is_question = read.stage < StorageRead::Stage::reading;
     const auto brought_us = read.done() ? tier_.now_us() : storage_->reader().ends_us(read);
     awaited.end_is_known = brought_us.has_value();
     const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);

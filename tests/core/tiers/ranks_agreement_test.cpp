@@ -43,6 +43,10 @@ class Shared final : public PageStorage {
     const auto gone = std::ranges::find_if(keys, [](const PageKey& key) { return !kept.contains(key.bits); });
     ended_.push_back({ticket, static_cast<std::uint32_t>(gone - keys.begin()), {}});
   }
+  void find_each(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    ended_.push_back({ticket, 0, {}});
+    for (const PageKey& key : keys) ended_.back().fates.push_back(kept.contains(key.bits) ? Fate::done : Fate::absent);
+  }
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> records,
            std::uint64_t) override {
     for (std::size_t i = 0; i < keys.size(); ++i) std::ranges::copy(kept.at(keys[i].bits), records[i]);
