@@ -132,7 +132,7 @@ class PrefixIndex : public IndexUpkeep {
   /// Returns the pages that a lock on the node would hold, in the same form; nothing if the node has left the tree.
   virtual GroupPages pages(NodeId node, Units from = 0) = 0;
   /// Adds the whole pages of `key` below `lock`. `pages` covers the units from lock.length on in every group; page 0:
-  /// nothing is resident there. Pages up to the depth of the returned lock then belong to the index, except
+  /// the caller has none there, and the index keeps its own if it has one. Pages up to the depth of the returned lock then belong to the index, except
   /// Inserted::spare; deeper pages stay with the caller. The returned lock is shallower than the key if `lock` was
   /// stale, if memory ran out, or if the index stores nothing. REQUIRES: `key` begins with the units under `lock`,
   /// which was neither released nor replaced.
