@@ -91,13 +91,13 @@ bool StorageWriter::is_stored(const GroupPages& pages, std::size_t group, std::s
   return pages[group][page] == 0 || host_.images(group).stored(pages[group][page]);
 }
 
-/// Returns true if a page of a run is to be put: one that the host tier has just evicted or, under a lock, one that the
-/// storage has not received.
+/// Returns true if a page of a run is to be put: one that the host tier has just evicted or, under a lock, each one
+/// from the first on that the storage has not received.
 bool StorageWriter::takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const {
   const Page number = run.pages[group][page];
   if (number == 0) return false;
   if (lock.length == 0) return number < left_[group].size() && left_[group][number];
-  return link_.is_whole_path(group) ? page >= run.whole : !host_.images(group).stored(number);
+  return !link_.is_whole_path(group) || page >= run.whole;
 }
 
 /// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false if there is

@@ -10,11 +10,13 @@ using namespace canopy::test;
 namespace {
 
 /// An engine of stored_engine() with a second group. Nothing stays in its host tier.
-std::unique_ptr<Engine> with_part(const std::string& reach, const std::vector<std::string>& more = {}) {
+std::unique_ptr<Engine> with_part(
+    const std::string& reach, const std::vector<std::string>& more = {},
+    const Tune& tune = [](EngineConfig& config) { config.storage_tier.ahead = 100; }) {
   std::vector<std::string> changes = {"groups.part.reach=" + reach, "groups.part.capacity=64",
                                       "groups.part.allocator=free_list", "groups.part.eviction=lru"};
   changes.insert(changes.end(), more.begin(), more.end());
-  return stored_engine(changes, [](EngineConfig& config) { config.storage_tier.ahead = 100; });
+  return stored_engine(changes, tune);
 }
 ByHand& of(std::size_t group) { return *ByHand::of_groups[group]; }
 void end_all(char kind) {
@@ -169,6 +171,75 @@ TEST_CASE("storage of a window: a read is joined by those alone whom its boundar
   CHECK(three.done());
   end_all('p');
   engine->turn(30);
+}
+
+TEST_CASE("storage of states: a state that left the host tier alone is put alone, and comes back alone") {
+  for (const bool leaves : {false, true}) {  // whether what the host tier has of the path leaves it meanwhile
+    CAPTURE(leaves);
+    // A host tier of 24 pages, and of nine states, of which five are kept free.
+    const auto engine = with_part("1", {"groups.part.every=8", "groups.part.capacity=24", "tiers.host.capacity=96"},
+                                  [](EngineConfig& config) { config.storage_tier.ahead = 50; });
+    const auto prompt = tokens(100, 41);
+    leave(*engine, prompt);
+    engine->make_free(0, 16);
+    engine->turn(1);
+    CHECK(in_host(*engine) == 40);
+    CHECK(asked(0, 'p') == 0);
+    REQUIRE(asked(1, 'p') == 1);
+    CHECK(state_of(*engine).below->moving[1] == 1);
+    end_all('p');
+    engine->turn(2);
+    // Another prompt, which has the first three pages in common: none of them ends in a state that the host tier has.
+    auto other = prompt;
+    other.resize(22);
+    for (std::size_t i = 12; i < other.size(); ++i) other[i] += 1000;
+    Fetch fetch = engine->tiers().fetch(arrival(other));
+    CHECK(asked(0, 'f') == 2);
+    of(0).end('f');
+    engine->turn(3);
+    CHECK(asked(1, 'e') == 1);
+    of(1).end('e');
+    engine->turn(4);
+    CHECK(asked(0, 'g') == 0);
+    REQUIRE(asked(1, 'g') == 1);
+    std::uint64_t now = 5;
+    for (const Token first : {2000U, 3000U, 4000U}) {
+      if (leaves) leave(*engine, tokens(first, 41));
+      engine->make_free(0, 16);
+      engine->turn(now++);
+      end_all('p');
+    }
+    end_all('g');
+    engine->turn(now);
+    CHECK(brings(*engine, leaves ? BringOutcome::gone : BringOutcome::whole) == 1);
+    CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == 0);  // the tokens are the host tier's
+    CHECK(begin_after(*engine, other, std::move(fetch), now + 1) == (leaves ? 0 : 8));
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == (leaves ? 0 : 8));
+    end_all('p');
+    engine->turn(30);
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("storage of a window that is written through: what it has of a window is not put again") {
+  const auto engine =
+      with_part("16", {"tiers.storage.write=through", "tiers.host.write=write_through", "tiers.host.capacity=64"});
+  auto prompt = tokens(100, 17);
+  leave(*engine, prompt);
+  engine->turn(1);
+  CHECK(asked(0, 'p') == 4);
+  CHECK(asked(1, 'p') == 4);
+  end_all('p');
+  engine->turn(2);
+  for (Token more = 0; more < 8; ++more) prompt.push_back(more);
+  leave(*engine, prompt);
+  engine->turn(3);
+  CHECK(asked(0, 'p') == 2);
+  CHECK(asked(1, 'p') == 2);
+  end_all('p');
+  engine->turn(4);
+  CHECK(of(1).kept.size() == 6);
+  check_settled(*engine);
 }
 
 TEST_CASE("storage of states that is written through: what a copy brings is put once, with the state at its end") {
