@@ -88,6 +88,7 @@ bool FetchFlow::abandoned(const FetchState& fetch) const {
 /// Continues, from the host tier, the fetches whose storage step has ended.
 void FetchFlow::continue_after_reads() {
   for (std::size_t i = 0; i < reading_.size();) {
+    if (reading_[i]->read->instead) reading_[i]->read = reading_[i]->read->instead;
     const bool without = abandoned(*reading_[i]);
     device_.tiers[Counter::abandoned_fetches_storage] += without;
     if (!reading_[i]->read->done() && !without) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace canopy {
@@ -37,6 +38,7 @@ struct StorageRead {
   std::uint64_t ends_us = 0, late_us = 0;             ///< end and time limit of the pending calls
   bool unwanted = false;                              ///< its namespace was flushed since
   bool lost = false;                                  ///< a call never ended
+  std::shared_ptr<StorageRead> instead;               ///< done: the read that brings the same; null (none)
   Units from = 0, until = 0;                          ///< units that it added to the host tier, once it is done
 
   bool done() const { return stage == Stage::done; }

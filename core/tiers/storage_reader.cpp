@@ -59,6 +59,7 @@ void StorageReader::get(StorageRead& read) {
     return close(read, read.outcome == BringOutcome::whole ? BringOutcome::nothing : read.outcome);
   if (link_.depth(found) < link_.config.least) return close(read, BringOutcome::too_short);
   if (!worth(read)) return close(read, BringOutcome::not_worth);
+  if (leave_to_another(read)) return close(read, BringOutcome::joined);
   // Copy down the part of the path that only the pools have: in the host tier's index a page needs the pages before it.
   const Units from = link_.depth(read.first);
   if (read.lock.length < from)

@@ -70,6 +70,7 @@ class StorageReader {
   bool choose(StorageRead& read);
   CallEnd end_of_choice(StorageRead& read, const StorageCall& call) const;
   void answered(StorageRead& read, const CallEnd& end);
+  bool leave_to_another(StorageRead& read);
   void get(StorageRead& read);
   bool take_pages(StorageRead& read);
   std::size_t shared_out(std::size_t group, std::size_t count) const;

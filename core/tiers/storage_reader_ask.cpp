@@ -40,7 +40,7 @@ std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, const Lock& th
   if (read->lock.length < there.length) return count(BringOutcome::no_room), nullptr;
   reads_.push_back(read);
   ask(*read);
-  return read;
+  return read->instead ? read->instead : read;
 }
 
 /// Asks how much of the path the storage has in the groups of whole paths.
@@ -103,6 +103,18 @@ CallEnd StorageReader::end_of_choice(StorageRead& read, const StorageCall& call)
   });
   end.count = static_cast<std::uint32_t>(until - read.first);
   return end;
+}
+
+/// Leaves a read whose boundary is known to one that is bringing this boundary. Returns false if there is none.
+bool StorageReader::leave_to_another(StorageRead& read) {
+  if (link_.whole_paths_only()) return false;  // it would have joined when it began
+  for (const auto& other : reads_)
+    if (other->stage == StorageRead::Stage::reading && other->end >= read.end &&
+        joins(*other, {read.space, read.words}, read.first)) {
+      read.instead = other;
+      return true;
+    }
+  return false;
 }
 
 /// Takes over the answer of a find.

@@ -242,6 +242,33 @@ TEST_CASE("storage of a window that is written through: what it has of a window 
   check_settled(*engine);
 }
 
+TEST_CASE(
+    "storage of a window: two prompts whose boundary is the same are served by one read, though both have asked") {
+  const auto engine = with_part("10");
+  const auto document = leave_in_storage(*engine, tokens(100, 33), 1);
+  REQUIRE(in_host(*engine) == 0);
+  auto one = document, other = document;
+  for (Token more = 0; more < 9; ++more) one.push_back(900 + more), other.push_back(950 + more);
+  Fetch first = engine->tiers().fetch(arrival(one)), second = engine->tiers().fetch(arrival(other));
+  CHECK(asked(0, 'f') == 20);
+  of(0).end('f');
+  engine->turn(10);
+  CHECK(asked(1, 'e') == 16);
+  of(1).end('e');
+  engine->turn(11);
+  CHECK(asked(0, 'g') == 8);
+  CHECK(asked(1, 'g') == 3);
+  CHECK(brings(*engine, BringOutcome::joined) == 1);
+  CHECK_FALSE(second.done());
+  CHECK(begin_after(*engine, other, std::move(second), 12) == 32);
+  CHECK(first.done());
+  CHECK(engine->begin(arrival(one), std::move(first)).matched() == 32);
+  CHECK(brings(*engine, BringOutcome::whole) == 1);
+  end_all('p');
+  engine->turn(30);
+  check_settled(*engine);
+}
+
 TEST_CASE("storage of states that is written through: what a copy brings is put once, with the state at its end") {
   const auto engine = with_part("1", {"groups.part.every=8", "tiers.storage.write=through",
                                       "tiers.host.write=write_through", "tiers.host.capacity=64"});
