@@ -9,8 +9,8 @@
 
 namespace canopy {
 
-/// What a read needs of each group: of a whole path all that the host tier lacks, of a window or a state the last part
-/// before the boundary at which the read ends.
+/// The pages that a read needs of each group: of a whole path all that the host tier lacks, of a window or a state the
+/// last part before the boundary at which the read ends.
 class ReadNeeds {
  public:
   /// REQUIRES: `host`, the state of the host tier, outlives this object.

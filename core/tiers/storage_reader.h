@@ -18,9 +18,8 @@ namespace canopy {
 /// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, from
 /// the first on, are inserted into the host tier's index, and the others are freed.
 ///
-/// Where groups keep a part of each path, it then asks each of them which pages it has, and chooses the deepest
-/// boundary that all can serve. Of these groups it reads what that boundary needs. Nothing is inserted beyond a
-/// boundary.
+/// If groups keep a part of each path, it then asks each of them which pages it has, and chooses the deepest boundary
+/// that all can serve. Of these groups it reads what that boundary needs. Nothing is inserted beyond a boundary.
 ///
 ///   whole path   |  host tier: up to `whole`  |  read ..............................|
 ///   window       |  held up to `first`  |                      not needed  |  read  |

@@ -62,10 +62,9 @@ void StorageReader::ask(StorageRead& read) {
 
 /// Asks the next group that keeps a part of each path which pages the storage has. Returns false if all have answered,
 /// or there is nothing to ask for. The groups are asked one after the other, so that the last answer of each rank is
-/// about a boundary of all groups.
+/// about a boundary of all groups. A group is asked again while ranks have different boundaries.
 bool StorageReader::choose(StorageRead& read) {
   const bool begins = read.stage == StorageRead::Stage::asking;
-  read.group = begins ? 0 : read.group + 1;
   while (read.group < link_.groups() && link_.is_whole_path(read.group)) ++read.group;
   if (read.group == link_.groups() || read.unwanted) return false;
   if (begins && link_.is_whole_path(0) && read.end > read.whole)
@@ -102,6 +101,7 @@ CallEnd StorageReader::end_of_choice(StorageRead& read, const StorageCall& call)
     return link_.is_whole_path(group) || group > call.group || read.found[group][page - read.first];
   });
   end.count = static_cast<std::uint32_t>(until - read.first);
+  end.checked = ~end.count;  // the least of all ranks' complements is that of the deepest boundary
   return end;
 }
 
@@ -121,8 +121,9 @@ bool StorageReader::leave_to_another(StorageRead& read) {
 void StorageReader::answered(StorageRead& read, const CallEnd& end) {
   const bool found = end.how == CallEnd::How::done;
   if (found && !link_.calls.simulated()) seen_answers_.add(1, link_.now_us - (read.late_us - link_.config.find_within));
-  const std::size_t from = read.stage == StorageRead::Stage::asking ? read.whole : read.first;
-  read.end = found ? std::min<std::size_t>(read.end, from + end.count) : read.first;
+  const bool asking = read.stage == StorageRead::Stage::asking;
+  read.end = found ? std::min<std::size_t>(read.end, (asking ? read.whole : read.first) + end.count) : read.first;
+  if (!asking && end.checked == ~end.count) ++read.group;
   if (found || read.outcome != BringOutcome::whole) return;
   read.outcome = end.how == CallEnd::How::late ? BringOutcome::late : BringOutcome::failed;
 }

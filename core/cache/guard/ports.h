@@ -118,9 +118,9 @@ class StoragePort final : public Port<PageStorage> {
     bool counts = false, threw = false;  ///< counts: it ends with a number in place of fates
   };
   template <class Begin>
-  void begin(std::string_view name, std::uint64_t ticket, std::size_t records, Begin&& begins) {
-    Open& open = open_[ticket] = {records, name == "find", true};
-    call(name.data(), [&](PageStorage& storage) { begins(storage), open.threw = false; });
+  void begin(const char* name, std::uint64_t ticket, std::size_t records, Begin&& begins) {
+    Open& open = open_[ticket] = {records, std::string_view(name) == "find", true};
+    call(name, [&](PageStorage& storage) { begins(storage), open.threw = false; });
     threw_ += open.threw;
   }
   bool fits(const StorageDone& done, const Open& open) const;
