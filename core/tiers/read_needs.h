@@ -46,12 +46,12 @@ class ReadNeeds {
   template <class Has>
   std::size_t served(const StorageRead& read, std::size_t group, std::size_t end, Has&& has) const {
     const std::size_t from = first(read, group, end);
-    std::size_t page = from;
     if (is_whole_path(group)) {
+      std::size_t page = from;
       while (page < end && has(group, page)) ++page;
       return page;
     }
-    for (page = end; page > from; --page)
+    for (std::size_t page = end; page > from; --page)
       if (!has(group, page - 1)) return page - 1;
     return end;
   }

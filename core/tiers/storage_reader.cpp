@@ -216,13 +216,12 @@ void StorageReader::arrive(StorageRead& read) {
     count = needs_.boundary(read, [&](std::size_t group, std::size_t page) {
       return page >= read.at[group] && read.valid[group][page - read.at[group]];
     }) - read.first;
-  if (count > 0 && !has_prefix(read)) {
+  const bool has_lock = count == 0 || has_prefix(read);
+  if (!has_lock) {
     const Units from = link_.depth(read.first);
     if (host_.on_its_way({read.space, std::span(read.words).first(from + state_.overlap)}) >= from) return;
-    read.outcome = BringOutcome::gone;
-    count = 0;
   }
-  if (count > 0 && !has_whole(read)) {
+  if (count > 0 && (!has_lock || !has_whole(read))) {
     read.outcome = BringOutcome::gone;
     count = 0;
   }

@@ -67,10 +67,10 @@ struct StorageUse {
 ///   poll()        <-   nothing yet (device or network)
 ///   poll()        <-   {7, done, 0, fates}
 ///
-/// find(), find_each(), get() and put() only queue: they never wait for a device or a network. Each call ends exactly once, in
-/// poll(), even if the storage has broken down; calls end in any order. The storage may use the memory of the records
-/// until the call ends and never afterwards; the keys and lists only until the function returns. Two pending calls
-/// never have the same ticket.
+/// find(), find_each(), get() and put() only queue: they never wait for a device or a network. Each call ends exactly
+/// once, in poll(), even if the storage has broken down; calls end in any order. The storage may use the memory of the
+/// records until the call ends and never afterwards; the keys and lists only until the function returns. Two pending
+/// calls never have the same ticket.
 ///
 /// `within_us` is the time limit of a call, in microseconds: the storage then ends the call as `late`, or as soon as it
 /// has stopped the work that it began. `space` is the key of the namespace; a key is never used with two of them.

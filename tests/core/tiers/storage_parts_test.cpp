@@ -18,7 +18,7 @@ std::unique_ptr<Engine> with_part(
   changes.insert(changes.end(), more.begin(), more.end());
   return stored_engine(changes, tune);
 }
-ByHand& of(std::size_t group) { return *ByHand::of_groups[group]; }
+ByHand& shelf(std::size_t group) { return *ByHand::of_groups[group]; }
 void end_all(char kind) {
   for (ByHand* storage : ByHand::of_groups) storage->end(kind);
 }
@@ -34,9 +34,9 @@ std::vector<Token> leave_in_storage(Engine& engine, std::vector<Token> prompt, s
   return prompt;
 }
 /// The keys of the calls of a kind that are pending in a group.
-std::size_t asked(std::size_t group, char kind) {
+std::size_t keys_in(std::size_t group, char kind) {
   std::size_t keys = 0;
-  for (const ByHand::Call& call : of(group).begun) keys += call.kind == kind ? call.keys.size() : 0;
+  for (const ByHand::Call& call : shelf(group).begun) keys += call.kind == kind ? call.keys.size() : 0;
   return keys;
 }
 std::uint32_t begin_after(Engine& engine, const std::vector<Token>& prompt, Fetch fetch, std::uint64_t now) {
@@ -54,18 +54,18 @@ TEST_CASE("storage of a window: of the window only what the boundary needs is re
   const auto engine = with_part("10");
   const auto prompt = leave_in_storage(*engine, tokens(100, 41), 1);
   REQUIRE(in_host(*engine) == 0);
-  CHECK(of(0).kept.size() == 10);
-  CHECK(of(1).kept.size() == 10);
+  CHECK(shelf(0).kept.size() == 10);
+  CHECK(shelf(1).kept.size() == 10);
   Fetch fetch = engine->tiers().fetch(arrival(prompt));
-  CHECK(asked(0, 'f') == 10);
-  CHECK(of(1).begun.empty());  // until it is known how much there is of whole paths
-  of(0).end('f');
+  CHECK(keys_in(0, 'f') == 10);
+  CHECK(shelf(1).begun.empty());  // until it is known how much there is of whole paths
+  shelf(0).end('f');
   engine->turn(10);
-  CHECK(asked(1, 'e') == 10);
-  of(1).end('e');
+  CHECK(keys_in(1, 'e') == 10);
+  shelf(1).end('e');
   engine->turn(11);
-  CHECK(asked(0, 'g') == 10);
-  CHECK(asked(1, 'g') == 3);
+  CHECK(keys_in(0, 'g') == 10);
+  CHECK(keys_in(1, 'g') == 3);
   CHECK(state_of(*engine).below->moving[0] == 10);
   CHECK(state_of(*engine).below->moving[1] == 3);
   end_all('g');
@@ -82,17 +82,17 @@ TEST_CASE("storage of a window: of the window only what the boundary needs is re
 TEST_CASE("storage of a window: a boundary that the storage cannot serve is not used, and a nearer one is") {
   const auto engine = with_part("10");
   const auto prompt = leave_in_storage(*engine, tokens(100, 41), 1);
-  REQUIRE(of(1).kept.size() == 10);
+  REQUIRE(shelf(1).kept.size() == 10);
   // Of the ten pages of the window, in the order of the path, the seventh is gone.
   Fetch looks = engine->tiers().fetch(arrival(prompt));
-  of(0).end('f');
+  shelf(0).end('f');
   engine->turn(10);
-  REQUIRE(of(1).begun.size() == 1);
-  of(1).kept.erase(of(1).begun[0].keys[6].bits);
-  of(1).end('e');
+  REQUIRE(shelf(1).begun.size() == 1);
+  shelf(1).kept.erase(shelf(1).begun[0].keys[6].bits);
+  shelf(1).end('e');
   engine->turn(11);
-  CHECK(asked(0, 'g') == 10);                     // the last three are there
-  of(1).kept.erase(of(1).begun[0].keys[0].bits);  // and now the first of these is gone as well
+  CHECK(keys_in(0, 'g') == 10);                         // the last three are there
+  shelf(1).kept.erase(shelf(1).begun[0].keys[0].bits);  // and now the first of these is gone as well
   end_all('g');
   engine->turn(12);
   CHECK(looks.done());
@@ -100,12 +100,12 @@ TEST_CASE("storage of a window: a boundary that the storage cannot serve is not 
   CHECK(brings(*engine, BringOutcome::gone) == 1);
   looks = Fetch();
   Fetch fetch = engine->tiers().fetch(arrival(prompt));
-  of(0).end('f');
+  shelf(0).end('f');
   engine->turn(13);
-  of(1).end('e');
+  shelf(1).end('e');
   engine->turn(14);
-  CHECK(asked(0, 'g') == 6);
-  CHECK(asked(1, 'g') == 3);
+  CHECK(keys_in(0, 'g') == 6);
+  CHECK(keys_in(1, 'g') == 3);
   CHECK(begin_after(*engine, prompt, std::move(fetch), 15) == 24);
   end_all('p');
   engine->turn(30);
@@ -118,12 +118,12 @@ TEST_CASE("storage of a window: a record that arrives damaged shortens the prefi
     const auto engine = with_part(reach);
     const auto prompt = leave_in_storage(*engine, tokens(100, 41), 1);
     Fetch fetch = engine->tiers().fetch(arrival(prompt));
-    of(0).end('f');
+    shelf(0).end('f');
     engine->turn(10);
-    of(1).end('e');
+    shelf(1).end('e');
     engine->turn(11);
-    REQUIRE(of(0).begun.size() == 3);  // of four records at most
-    of(0).kept[of(0).begun[1].keys[3].bits][4096] ^= std::byte{1};
+    REQUIRE(shelf(0).begun.size() == 3);  // of four records at most
+    shelf(0).kept[shelf(0).begun[1].keys[3].bits][4096] ^= std::byte{1};
     CHECK(begin_after(*engine, prompt, std::move(fetch), 12) == matched);
     CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == matched);
     CHECK(brings(*engine, BringOutcome::damaged) == 1);
@@ -138,19 +138,19 @@ TEST_CASE("storage of states: the deepest state that is there is read, and only 
   const auto engine = with_part("1", {"groups.part.every=8"});
   const auto prompt = leave_in_storage(*engine, tokens(100, 45), 1);
   REQUIRE(in_host(*engine) == 0);
-  CHECK(of(0).kept.size() == 10);  // a page behind the last state serves no boundary
-  CHECK(of(1).kept.size() == 5);
+  CHECK(shelf(0).kept.size() == 10);  // a page behind the last state serves no boundary
+  CHECK(shelf(1).kept.size() == 5);
   Fetch fetch = engine->tiers().fetch(arrival(prompt));
-  of(0).end('f');
+  shelf(0).end('f');
   engine->turn(10);
-  REQUIRE(asked(1, 'e') == 5);
-  const auto keys = of(1).begun[0].keys;
-  of(1).kept.erase(keys[4].bits);
-  of(1).kept.erase(keys[1].bits);
-  of(1).end('e');
+  REQUIRE(keys_in(1, 'e') == 5);
+  const auto keys = shelf(1).begun[0].keys;
+  shelf(1).kept.erase(keys[4].bits);
+  shelf(1).kept.erase(keys[1].bits);
+  shelf(1).end('e');
   engine->turn(11);
-  CHECK(asked(0, 'g') == 8);
-  CHECK(asked(1, 'g') == 1);
+  CHECK(keys_in(0, 'g') == 8);
+  CHECK(keys_in(1, 'g') == 1);
   CHECK(begin_after(*engine, prompt, std::move(fetch), 12) == 32);
   end_all('p');
   engine->turn(30);
@@ -166,7 +166,7 @@ TEST_CASE("storage of a window: a read is joined by those alone whom its boundar
   Fetch one = engine->tiers().fetch(arrival(prompt));
   const Fetch two = engine->tiers().fetch(arrival(other)), three = engine->tiers().fetch(arrival(longer));
   CHECK(brings(*engine, BringOutcome::joined) == 1);
-  CHECK(of(0).begun.size() == 2);
+  CHECK(shelf(0).begun.size() == 2);
   CHECK(begin_after(*engine, prompt, std::move(one), 10) == 40);
   CHECK(three.done());
   end_all('p');
@@ -184,8 +184,8 @@ TEST_CASE("storage of states: a state that left the host tier alone is put alone
     engine->make_free(0, 16);
     engine->turn(1);
     CHECK(in_host(*engine) == 40);
-    CHECK(asked(0, 'p') == 0);
-    REQUIRE(asked(1, 'p') == 1);
+    CHECK(keys_in(0, 'p') == 0);
+    REQUIRE(keys_in(1, 'p') == 1);
     CHECK(state_of(*engine).below->moving[1] == 1);
     end_all('p');
     engine->turn(2);
@@ -194,14 +194,14 @@ TEST_CASE("storage of states: a state that left the host tier alone is put alone
     other.resize(22);
     for (std::size_t i = 12; i < other.size(); ++i) other[i] += 1000;
     Fetch fetch = engine->tiers().fetch(arrival(other));
-    CHECK(asked(0, 'f') == 2);
-    of(0).end('f');
+    CHECK(keys_in(0, 'f') == 2);
+    shelf(0).end('f');
     engine->turn(3);
-    CHECK(asked(1, 'e') == 1);
-    of(1).end('e');
+    CHECK(keys_in(1, 'e') == 1);
+    shelf(1).end('e');
     engine->turn(4);
-    CHECK(asked(0, 'g') == 0);
-    REQUIRE(asked(1, 'g') == 1);
+    CHECK(keys_in(0, 'g') == 0);
+    REQUIRE(keys_in(1, 'g') == 1);
     std::uint64_t now = 5;
     for (const Token first : {2000U, 3000U, 4000U}) {
       if (leaves) leave(*engine, tokens(first, 41));
@@ -227,18 +227,18 @@ TEST_CASE("storage of a window that is written through: what it has of a window 
   auto prompt = tokens(100, 17);
   leave(*engine, prompt);
   engine->turn(1);
-  CHECK(asked(0, 'p') == 4);
-  CHECK(asked(1, 'p') == 4);
+  CHECK(keys_in(0, 'p') == 4);
+  CHECK(keys_in(1, 'p') == 4);
   end_all('p');
   engine->turn(2);
   for (Token more = 0; more < 8; ++more) prompt.push_back(more);
   leave(*engine, prompt);
   engine->turn(3);
-  CHECK(asked(0, 'p') == 2);
-  CHECK(asked(1, 'p') == 2);
+  CHECK(keys_in(0, 'p') == 2);
+  CHECK(keys_in(1, 'p') == 2);
   end_all('p');
   engine->turn(4);
-  CHECK(of(1).kept.size() == 6);
+  CHECK(shelf(1).kept.size() == 6);
   check_settled(*engine);
 }
 
@@ -250,14 +250,14 @@ TEST_CASE(
   auto one = document, other = document;
   for (Token more = 0; more < 9; ++more) one.push_back(900 + more), other.push_back(950 + more);
   Fetch first = engine->tiers().fetch(arrival(one)), second = engine->tiers().fetch(arrival(other));
-  CHECK(asked(0, 'f') == 20);
-  of(0).end('f');
+  CHECK(keys_in(0, 'f') == 20);
+  shelf(0).end('f');
   engine->turn(10);
-  CHECK(asked(1, 'e') == 16);
-  of(1).end('e');
+  CHECK(keys_in(1, 'e') == 16);
+  shelf(1).end('e');
   engine->turn(11);
-  CHECK(asked(0, 'g') == 8);
-  CHECK(asked(1, 'g') == 3);
+  CHECK(keys_in(0, 'g') == 8);
+  CHECK(keys_in(1, 'g') == 3);
   CHECK(brings(*engine, BringOutcome::joined) == 1);
   CHECK_FALSE(second.done());
   CHECK(begin_after(*engine, other, std::move(second), 12) == 32);
@@ -275,20 +275,20 @@ TEST_CASE("storage of states that is written through: what a copy brings is put 
   auto prompt = tokens(100, 17);
   leave(*engine, prompt);
   engine->turn(1);
-  CHECK(asked(0, 'p') == 4);
-  CHECK(asked(1, 'p') == 1);
+  CHECK(keys_in(0, 'p') == 4);
+  CHECK(keys_in(1, 'p') == 1);
   CHECK(state_of(*engine).below->moving[1] == 0);
   end_all('p');
   engine->turn(2);
   for (Token more = 0; more < 8; ++more) prompt.push_back(more);
   leave(*engine, prompt);
   engine->turn(3);
-  CHECK(asked(0, 'p') == 2);
-  CHECK(asked(1, 'p') == 1);
+  CHECK(keys_in(0, 'p') == 2);
+  CHECK(keys_in(1, 'p') == 1);
   end_all('p');
   engine->turn(4);
-  CHECK(of(0).kept.size() == 6);
-  CHECK(of(1).kept.size() == 2);
+  CHECK(shelf(0).kept.size() == 6);
+  CHECK(shelf(1).kept.size() == 2);
   check_settled(*engine);
 }
 
