@@ -154,10 +154,6 @@ std::string flaw_of_storage(const EngineConfig& engine) {
     return "in: a storage keeps the bytes of each model apart, by its name, revision and dtype; expected `model: { "
            "name: "
            "..., revision: ..., dtype: ... }`";
-  for (const GroupConfig& group : engine.groups)
-    if (group.reach != kWholePath)
-      return fmt::format("in: the group {} keeps a part of each path, and a storage takes groups of whole paths only",
-                         in_quotes(group.name));
   return {};
 }
 

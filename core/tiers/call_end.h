@@ -18,8 +18,10 @@ struct CallEnd {
     done
   };
   How how = How::open;
-  std::uint32_t count = 0;    ///< find: records found; get: valid records, from the first on; put: records kept
-  std::uint32_t checked = 0;  ///< get: records that arrived
+  /// find: records found, or pages up to the boundary that they reach; get: valid records, from the first on; put:
+  /// records kept
+  std::uint32_t count = 0;
+  std::uint32_t checked = 0;  ///< get: records that arrived; find_each: the complement of `count`
   std::uint32_t valid = 0;    ///< get: all its records except those that arrived damaged
 
   static How how_of(Fate fate) {

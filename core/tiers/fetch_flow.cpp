@@ -21,7 +21,7 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
     }
-    if (auto read = storage_->reader().begin(key, found.length, std::max(here, found.length), spec.priority))
+    if (auto read = storage_->reader().begin(key, found, std::max(here, found.length), spec.priority))
       return wait_for(std::move(read), spec, here);
   }
   return load(spec, here, found.node, found.length, nullptr);
@@ -88,6 +88,7 @@ bool FetchFlow::abandoned(const FetchState& fetch) const {
 /// Continues, from the host tier, the fetches whose storage step has ended.
 void FetchFlow::continue_after_reads() {
   for (std::size_t i = 0; i < reading_.size();) {
+    if (reading_[i]->read->instead) reading_[i]->read = reading_[i]->read->instead;
     const bool without = abandoned(*reading_[i]);
     device_.tiers[Counter::abandoned_fetches_storage] += without;
     if (!reading_[i]->read->done() && !without) {
@@ -197,7 +198,7 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
   if (fetch.stage == FetchState::Stage::reading) {
     const StorageRead& read = *fetch.read;
     until = static_cast<Units>(read.end) * device_.page_size;
-    awaited.is_question = read.stage == StorageRead::Stage::asking;
+    awaited.is_question = read.stage < StorageRead::Stage::reading;
     const auto brought_us = read.done() ? tier_.now_us() : storage_->reader().ends_us(read);
     awaited.end_is_known = brought_us.has_value();
     const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);

@@ -50,6 +50,13 @@ std::uint64_t StorageCalls::find(std::size_t group, std::uint64_t job, const Pag
   return end;
 }
 
+std::uint64_t StorageCalls::find_each(std::size_t group, std::uint64_t job, const PageKey& space,
+                                      std::span<const PageKey> keys, std::uint64_t within_us, std::uint64_t now_us) {
+  const std::uint64_t end = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
+  storages_[group]->find_each(tickets_, space, keys, within_us);
+  return end;
+}
+
 std::uint64_t StorageCalls::get(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
                                 std::span<const PageKey> keys, std::span<std::byte* const> records, std::uint64_t bytes,
                                 std::uint64_t within_us, std::uint64_t now_us) {
@@ -165,10 +172,13 @@ std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {
 void StorageCalls::show_end(const StorageCall& call, std::uint64_t now_us) {
   if (!is_call(call.kind)) return;
   const auto count = [&](Fate fate) { ++device_.tiers.at(Counter::records_storage, call.kind, fate); };
-  for (const Fate fate : call.fates) count(fate);
-  if (call.kind == StorageCall::Kind::find && !call.lost)
-    count(call.fate == Fate::done && call.found == 0 ? Fate::absent : call.fate);
   const auto done = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  if (call.kind != StorageCall::Kind::find) {
+    for (const Fate fate : call.fates) count(fate);
+  } else if (!call.lost) {
+    const bool nothing = call.fate == Fate::done && call.found == 0;
+    count(done > 0 ? Fate::done : nothing ? Fate::absent : call.fate);
+  }
   const std::uint64_t arrived = done == 0 ? 0 : call.bytes / call.fates.size() * done;
   --device_.tiers.at(Counter::pending_calls_storage, call.kind);
   device_.tiers.at(Counter::pending_bytes_storage, call.kind) -= call.bytes;

@@ -62,6 +62,8 @@ class StorageCalls {
   /// Each returns the expected completion time, or `now_us` for storages that run in real time.
   std::uint64_t find(std::size_t group, std::uint64_t job, const PageKey& space, std::span<const PageKey> keys,
                      std::uint64_t within_us, std::uint64_t now_us);
+  std::uint64_t find_each(std::size_t group, std::uint64_t job, const PageKey& space, std::span<const PageKey> keys,
+                          std::uint64_t within_us, std::uint64_t now_us);
   std::uint64_t get(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
                     std::span<const PageKey> keys, std::span<std::byte* const> records, std::uint64_t bytes,
                     std::uint64_t within_us, std::uint64_t now_us);

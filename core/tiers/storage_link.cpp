@@ -1,5 +1,6 @@
 #include "storage_link.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace canopy {
@@ -20,7 +21,8 @@ StorageLink::StorageLink(CacheState& device_state, HostTier& host_tier, const Pl
       config(plan.config),
       calls(storages_of(places), config.lane, device, plan.puts),
       keys(plan.shared, device.page_size, device.overlap),
-      breaker(config.trust_again) {
+      breaker(config.trust_again),
+      whole_paths_only_(std::ranges::all_of(state.groups, [](const auto& one) { return one.reach == kWholePath; })) {
   if (config.find_within == 0) config.find_within = std::max<std::uint64_t>(config.within / 100, 1);
   for (const Place& place : places) prints_.push_back(place.fingerprint);
   for (std::size_t g = 0; g < groups(); ++g) host.images(g).use(calls.storage(g));

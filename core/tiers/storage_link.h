@@ -41,6 +41,9 @@ class StorageLink {
   std::uint64_t now_us = 0, jobs = 0;
 
   std::size_t groups() const { return calls.groups(); }
+  bool is_whole_path(std::size_t group) const { return state.groups[group].reach == kWholePath; }
+  /// Returns true if every group needs the whole path.
+  bool whole_paths_only() const { return whole_paths_only_; }
   /// Returns the key under which all records of a namespace lie.
   const PageKey& space_key(NamespaceId space);
   /// Returns the facts of a page on the path that `keys` follow.
@@ -57,6 +60,7 @@ class StorageLink {
   void account_late(std::size_t calls_late);
 
  private:
+  bool whole_paths_only_;
   std::vector<Fingerprint> prints_;  ///< one per group
   std::vector<PageKey> space_keys_;  ///< one per namespace
 };

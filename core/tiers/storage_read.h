@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace canopy {
@@ -14,24 +15,30 @@ namespace canopy {
 /// that differ later ask for the same pages.
 struct StorageRead {
   enum class Stage : std::uint8_t {
-    asking,   ///< the storage looks up which of the pages it has
-    reading,  ///< pages of the host tier are taken, and the storage fills them
-    done      ///< nothing more arrives. Pages of calls that have not ended stay `moving` until they have
+    asking,    ///< the storage counts the pages that it has in the groups of whole paths
+    choosing,  ///< the storage looks up, group by group, which pages of windows and states it has
+    reading,   ///< pages of the host tier are taken, and the storage fills them
+    done       ///< nothing more arrives. Pages of calls that have not ended stay `moving` until they have
   };
   Stage stage = Stage::asking;
   std::uint64_t job = 0;
   NamespaceId space{};
   std::int32_t priority = 0;
   std::vector<std::uint32_t> words;  ///< words of the path
-  std::size_t first = 0, end = 0;    ///< pages: its first page, and its end at most
+  std::size_t first = 0, end = 0;    ///< pages: a boundary that the tiers above have, and the one to be reached at most
+  std::size_t whole = 0;             ///< first page that groups of whole paths lack. The host tier has those before it
+  std::size_t group = 0;             ///< choosing: group that is looked up, or that is next
   Lock lock{};                       ///< lock on the part of the path that the host tier has
-  std::array<std::vector<Page>, kMaxGroups> pages{};
-  std::array<std::vector<bool>, kMaxGroups> valid{};  ///< the record has arrived and is valid
+  std::array<std::size_t, kMaxGroups> at{};           ///< reading: page of the path at which `pages` begin
+  std::array<std::vector<Page>, kMaxGroups> pages{};  ///< reading: pages up to `end`
+  std::array<std::vector<bool>, kMaxGroups> valid{};  ///< reading: the record has arrived and is valid
+  std::array<std::vector<bool>, kMaxGroups> found{};  ///< choosing: pages from `first` on that this rank's storage has
   std::size_t open = 0;                               ///< pending calls
   BringOutcome outcome = BringOutcome::whole;         ///< reason for which it is not whole
   std::uint64_t ends_us = 0, late_us = 0;             ///< end and time limit of the pending calls
   bool unwanted = false;                              ///< its namespace was flushed since
   bool lost = false;                                  ///< a call never ended
+  std::shared_ptr<StorageRead> instead;               ///< done: the read that brings the same; null (none)
   Units from = 0, until = 0;                          ///< units that it added to the host tier, once it is done
 
   bool done() const { return stage == Stage::done; }

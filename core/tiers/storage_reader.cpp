@@ -5,54 +5,18 @@
 
 namespace canopy {
 
-std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, Units there, Units wanted, std::int32_t priority) {
-  const auto count = [&](BringOutcome outcome) { ++device_.tiers.at(Counter::fetches_storage, outcome); };
-  // Compute keys only for the pages that are looked up.
-  const std::size_t first = wanted / state_.page_size, pages = state_.whole_pages(key.words.size()) / state_.page_size;
-  if (first >= pages) return nullptr;
-  const auto first_page = static_cast<std::ptrdiff_t>((first + 1) * state_.page_size + state_.overlap);
-  for (const auto& read : reads_)
-    if (!read->done() && !read->unwanted && read->first == first && read->space == key.space &&
-        std::equal(key.words.begin(), key.words.begin() + first_page, read->words.begin()))
-      return count(BringOutcome::joined), read;
-  if (!link_.breaker.may_call(link_.now_us)) return count(BringOutcome::refused), nullptr;
-  if (!worth(first, pages - first)) return count(BringOutcome::not_worth), nullptr;
-  auto read = std::make_shared<StorageRead>();
-  read->job = ++link_.jobs;
-  read->space = key.space;
-  read->priority = priority;
-  read->words.assign(key.words.begin(), key.words.end());
-  read->first = first;
-  read->end = pages;
-  read->lock = host_.lock_on(key, there);
-  if (read->lock.length < there) return count(BringOutcome::no_room), nullptr;
-  const PageKey& space = link_.space_key(key.space);
-  link_.keys.follow(space, key.words);
-  reads_.push_back(read);
-  read->late_us = link_.now_us + link_.config.find_within;
-  for (std::size_t g = 0; g < link_.groups(); ++g) {
-    keys_.clear();
-    for (std::size_t page = first; page < read->end; ++page) keys_.push_back(link_.keys.key(page, g));
-    link_.breaker.called();
-    ++read->open;
-    const std::uint64_t ends_us = link_.calls.find(g, read->job, space, keys_, link_.config.find_within, link_.now_us);
-    read->ends_us = std::max(read->ends_us, ends_us);
-  }
-  return read;
-}
-
-/// Returns true if reading `pages` pages from `first` on, and copying them up, is faster than computing them.
-bool StorageReader::worth(std::size_t first, std::size_t pages) {
-  const Units depth = link_.depth(first), units = link_.depth(pages);
-  if (costs_.worth(get_us(pages) + host_.load_us(units), depth, units)) return true;
+/// Returns true if reading a part of a path, and copying it up, is faster than computing it.
+bool StorageReader::worth(const StorageRead& read) {
+  const Units depth = link_.depth(read.first), units = link_.depth(read.end - read.first);
+  if (costs_.worth(get_us(read) + host_.load_us(units), depth, units)) return true;
   return !link_.calls.simulated() && seen_.try_anyway();
 }
 
-/// Returns the microseconds that a get of `pages` pages of a path would take if it began now.
-std::uint64_t StorageReader::get_us(std::size_t pages) const {
+/// Returns the microseconds that the gets of a read would take if they began now.
+std::uint64_t StorageReader::get_us(const StorageRead& read) const {
   std::uint64_t bytes = 0, calls = 0;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
-    const std::size_t batch = link_.calls.storage(g).traits().batch;
+    const std::size_t batch = link_.calls.storage(g).traits().batch, pages = needs_.count(read, g);
     bytes += link_.calls.simulated() ? link_.lane_bytes(g, pages) : pages * link_.record_bytes(g);
     calls += (pages + batch - 1) / batch;
   }
@@ -64,7 +28,7 @@ std::optional<std::uint64_t> StorageReader::ends_us(const StorageRead& read) con
   if (link_.calls.simulated()) return std::max(read.ends_us, now_us);
   const bool reading = read.stage == StorageRead::Stage::reading;
   const std::uint64_t began_us = read.late_us - (reading ? link_.config.within : link_.config.find_within);
-  const std::uint64_t usual_us = reading ? get_us(read.pages[0].size()) : seen_answers_.us(1);
+  const std::uint64_t usual_us = reading ? get_us(read) : seen_answers_.us(1);
   if (usual_us == 0) return {};
   // A call that takes longer than usual is expected to take as long again.
   const std::uint64_t so_far_us = now_us - began_us;
@@ -83,17 +47,9 @@ void StorageReader::ended(const StorageCall& call, const CallEnd& end) {
   if (call.kind == StorageCall::Kind::find) answered(read, end);
   else got(read, call, end);
   if (read.open > 0) return;
-  if (read.stage == StorageRead::Stage::asking) get(read);
-  else if (call.kind == StorageCall::Kind::get) arrive(read);
-}
-
-/// Takes over the answer of a find.
-void StorageReader::answered(StorageRead& read, const CallEnd& end) {
-  const bool found = end.how == CallEnd::How::done;
-  if (found && !link_.calls.simulated()) seen_answers_.add(1, link_.now_us - (read.late_us - link_.config.find_within));
-  read.end = std::min(read.end, read.first + (found ? end.count : 0));
-  if (found || read.outcome != BringOutcome::whole) return;
-  read.outcome = end.how == CallEnd::How::late ? BringOutcome::late : BringOutcome::failed;
+  if (read.stage < StorageRead::Stage::reading) {
+    if (!choose(read)) get(read);
+  } else if (call.kind == StorageCall::Kind::get) arrive(read);
 }
 
 /// Continues after the answers: takes pages for what the storage has, and gets the records.
@@ -102,46 +58,52 @@ void StorageReader::get(StorageRead& read) {
   if (read.unwanted || found == 0)
     return close(read, read.outcome == BringOutcome::whole ? BringOutcome::nothing : read.outcome);
   if (link_.depth(found) < link_.config.least) return close(read, BringOutcome::too_short);
-  if (!worth(read.first, found)) return close(read, BringOutcome::not_worth);
+  if (!worth(read)) return close(read, BringOutcome::not_worth);
+  if (leave_to_another(read)) return close(read, BringOutcome::joined);
   // Copy down the part of the path that only the pools have: in the host tier's index a page needs the pages before it.
   const Units from = link_.depth(read.first);
   if (read.lock.length < from)
     host_.copy_down({read.space, std::span(read.words).first(from + state_.overlap)}, read.priority);
-  const std::size_t count = take_pages(read, found);
-  if (count == 0 || !ask_for_records(read)) {
+  if (!take_pages(read) || !has_whole(read) || !ask_for_records(read)) {
     free_pages(read);
     return close(read, BringOutcome::no_room);
   }
-  if (count < found) read.outcome = BringOutcome::cut;
+  if (read.end - read.first < found) read.outcome = BringOutcome::cut;
 }
 
-/// Takes pages of the host tier, as many as there is room for. Returns their number.
-std::size_t StorageReader::take_pages(StorageRead& read, std::size_t count) {
+/// Takes pages of the host tier for a read. Shortens it to what there is room for, unless a group keeps a part of each
+/// path: then a nearer end may be no boundary. Returns false if there is no room.
+bool StorageReader::take_pages(StorageRead& read) {
   PageFlow& pages = host_.pages();
-  count = shared_out(count);
-  for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    if (!pages.make_free(g, count)) count = std::min<std::size_t>(count, state_.pools[g].free_pages());
-  for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
+  const auto cut = [&](std::size_t group, std::size_t most) {
+    if (most < needs_.count(read, group)) read.end = read.first + (link_.whole_paths_only() ? most : 0);
+  };
+  const std::size_t shared = link_.whole_paths_only() ? 1 : link_.groups();  // whole paths grow alike in all groups
+  for (std::size_t g = 0; g < shared; ++g) cut(g, shared_out(g, needs_.count(read, g)));
+  for (std::size_t g = 0; g < link_.groups(); ++g)
+    if (!pages.make_free(g, needs_.count(read, g))) cut(g, state_.pools[g].free_pages());
+  for (std::size_t g = 0; g < link_.groups() && read.end > read.first; ++g) {
+    const std::size_t count = needs_.count(read, g);
+    read.at[g] = needs_.first(read, g);
     read.pages[g].resize(count);
-    if (!state_.pools[g].allocate(read.pages[g], read.job)) {
+    if (count > 0 && !state_.pools[g].allocate(read.pages[g], read.job)) {
       read.pages[g].clear();
-      count = 0;
+      read.end = read.first;
       break;
     }
     state_.moving[g] += count;
     read.valid[g].assign(count, false);
   }
-  if (count == 0) free_pages(read);
-  read.end = read.first + count;
+  if (read.end == read.first) free_pages(read);
   pages.end_operation(Operation::reserve);
-  return count;
+  return read.end > read.first;
 }
 
-/// Returns how many of `count` pages the tier's share for pending gets allows. A single read may exceed it.
-std::size_t StorageReader::shared_out(std::size_t count) const {
+/// Returns how many of `count` pages of a group the tier's share for pending gets allows. A single read may exceed it.
+std::size_t StorageReader::shared_out(std::size_t group, std::size_t count) const {
   std::uint64_t pending = 0;
-  for (const auto& other : reads_) pending += other->pages[0].size();
-  const std::uint64_t most = state_.pools[0].limit() * link_.config.share / 100;
+  for (const auto& other : reads_) pending += other->pages[group].size();
+  const std::uint64_t most = state_.pools[group].limit() * link_.config.share / 100;
   return pending == 0 ? count : std::min<std::uint64_t>(count, most - std::min(most, pending));
 }
 
@@ -161,7 +123,7 @@ bool StorageReader::ask_for_records(StorageRead& read) {
       keys_.clear();
       targets_.clear();
       for (std::size_t i = first; i < end; ++i) {
-        keys_.push_back(link_.keys.key(read.first + i, g));
+        keys_.push_back(link_.keys.key(read.at[g] + i, g));
         targets_.push_back(host_.images(g).record(read.pages[g][i]));
       }
       link_.breaker.called();
@@ -179,13 +141,21 @@ CallEnd StorageReader::end_of(const StorageCall& call) {
   StorageRead& read = read_of(call);
   CallEnd end{CallEnd::how_of(call.fate)};
   if (read.done()) return end;
+  if (call.kind == StorageCall::Kind::get) return end_of_get(read, call);
+  if (read.stage == StorageRead::Stage::choosing) return end_of_choice(read, call);
+  end.count = call.fate == Fate::done ? call.found : 0;
+  return end;
+}
+
+CallEnd StorageReader::end_of_get(StorageRead& read, const StorageCall& call) {
+  CallEnd end{CallEnd::how_of(call.fate)};
   link_.keys.follow(link_.space_key(read.space), read.words);
   keys_.clear();
   for (std::size_t i = 0; i < call.fates.size(); ++i) {
     if (call.fates[i] != Fate::done) continue;
     ++end.checked;
     if (!is_valid(read, call.group, call.first + i))
-      keys_.push_back(link_.keys.key(read.first + call.first + i, call.group));
+      keys_.push_back(link_.keys.key(read.at[call.group] + call.first + i, call.group));
     else if (end.count == i) ++end.count;
   }
   end.valid = static_cast<std::uint32_t>(call.fates.size() - keys_.size());
@@ -197,9 +167,11 @@ CallEnd StorageReader::end_of(const StorageCall& call) {
 /// Takes over the result of a get.
 void StorageReader::got(StorageRead& read, const StorageCall& call, const CallEnd& end) {
   using How = CallEnd::How;
-  if (read.open == 0 && (end.how == How::done || end.how == How::late) && !link_.calls.simulated())
-    seen_.add(read.pages[0].size() * link_.record_bytes(0) * link_.groups(),
-              link_.now_us - (read.late_us - link_.config.within));
+  if (read.open == 0 && (end.how == How::done || end.how == How::late) && !link_.calls.simulated()) {
+    std::uint64_t bytes = 0;
+    for (std::size_t g = 0; g < link_.groups(); ++g) bytes += read.pages[g].size() * link_.record_bytes(g);
+    seen_.add(bytes, link_.now_us - (read.late_us - link_.config.within));
+  }
   if (read.done()) return;
   const std::uint32_t damaged = end.how == How::lost ? 0 : call.records - end.valid;
   std::fill_n(read.valid[call.group].begin() + static_cast<std::ptrdiff_t>(call.first), end.count, true);
@@ -214,20 +186,19 @@ void StorageReader::got(StorageRead& read, const StorageCall& call, const CallEn
 
 bool StorageReader::is_valid(const StorageRead& read, std::size_t group, std::size_t page) {
   const std::byte* const record = host_.images(group).record(read.pages[group][page]);
-  return flaw_of_record(record, link_.facts_of(read.first + page, group, read.words)) == nullptr;
+  return flaw_of_record(record, link_.facts_of(read.at[group] + page, group, read.words)) == nullptr;
 }
 
-/// Returns the number of pages whose records have arrived and are valid in all groups, from the first on.
-std::size_t StorageReader::valid_pages(const StorageRead& read) const {
-  std::size_t count = read.pages[0].size();
-  for (std::size_t g = 0; g < link_.groups(); ++g) {
-    const auto wrong = std::find(read.valid[g].begin(), read.valid[g].end(), false);
-    count = std::min(count, static_cast<std::size_t>(wrong - read.valid[g].begin()));
-  }
-  return count;
+/// Returns true if the host tier has the pages of whole paths that a read leaves out. No lock can hold them: no
+/// boundary is there.
+bool StorageReader::has_whole(const StorageRead& read) {
+  const std::size_t whole = std::min(read.whole, read.end);
+  if (whole == read.first) return true;
+  return timed(state_, [&] { return state_.index->peek({read.space, read.words}); }).full_length >= link_.depth(whole);
 }
 
-/// Returns true if the host tier has the prefix before the records. The read's lock then covers it.
+/// Returns true if the host tier has the prefix before the records. The read's lock then covers it up to the read's
+/// first page.
 bool StorageReader::has_prefix(StorageRead& read) {
   const Units from = link_.depth(read.first);
   if (read.lock.length >= from) return true;
@@ -240,10 +211,17 @@ bool StorageReader::has_prefix(StorageRead& read) {
 /// Completes a read after all its gets: its valid records, from the first on, become the index's, once the host tier
 /// has the prefix before them.
 void StorageReader::arrive(StorageRead& read) {
-  std::size_t count = read.done() || read.unwanted || read.lost ? 0 : valid_pages(read);
-  if (count > 0 && !has_prefix(read)) {
+  std::size_t count = 0;
+  if (!read.done() && !read.unwanted && !read.lost)
+    count = needs_.boundary(read, [&](std::size_t group, std::size_t page) {
+      return page >= read.at[group] && read.valid[group][page - read.at[group]];
+    }) - read.first;
+  const bool has_lock = count == 0 || has_prefix(read);
+  if (!has_lock) {
     const Units from = link_.depth(read.first);
     if (host_.on_its_way({read.space, std::span(read.words).first(from + state_.overlap)}) >= from) return;
+  }
+  if (count > 0 && (!has_lock || !has_whole(read))) {
     read.outcome = BringOutcome::gone;
     count = 0;
   }
@@ -253,30 +231,44 @@ void StorageReader::arrive(StorageRead& read) {
   if (!read.done()) close(read, read.outcome);
 }
 
+/// Returns the pages of `count` pages of a path from a read's first on, for an insert; 0 for those that it did not
+/// read.
+std::span<const Page> StorageReader::brought(const StorageRead& read, std::size_t group, std::size_t count) {
+  const std::span<const Page> pages(read.pages[group]);
+  if (read.at[group] == read.first) return pages.first(count);
+  std::vector<Page>& row = rows_[group];
+  row.assign(count, 0);
+  const std::size_t skipped = read.at[group] - read.first;
+  for (std::size_t i = skipped; i < count; ++i) row[i] = pages[i - skipped];
+  return row;
+}
+
 void StorageReader::insert(StorageRead& read, std::size_t count) {
   const Units from = link_.depth(read.first), until = from + link_.depth(count);
-  GroupPages brought;
-  for (std::size_t g = 0; g < state_.pools.size(); ++g) brought[g] = std::span(read.pages[g]).first(count);
+  GroupPages rows;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) rows[g] = brought(read, g, count);
   const Inserted inserted = timed(state_, [&] {
     return state_.index->insert(std::exchange(read.lock, Lock{}),
-                                {read.space, std::span(read.words).first(until + state_.overlap)}, brought,
+                                {read.space, std::span(read.words).first(until + state_.overlap)}, rows,
                                 {read.priority});
   });
-  const std::size_t kept = (std::max(inserted.lock.length, from) - from) / state_.page_size;
+  const std::size_t end = std::max(inserted.lock.length, from) / state_.page_size;
   PageFlow& pages = host_.pages();
   pages.free(inserted.spare, "a record from the storage");
   pages.take_evicted(inserted.evicted, "a record from the storage");
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const std::size_t kept = end - std::min(end, read.at[g]);
     state_.moving[g] -= kept;
     for (const Page page : std::span(read.pages[g]).first(kept)) host_.images(g).set_stored(page, true);
     read.pages[g].erase(read.pages[g].begin(), read.pages[g].begin() + static_cast<std::ptrdiff_t>(kept));
     device_.tiers[Counter::loaded_bytes_storage] += kept * link_.record_bytes(g);
   }
-  device_.tiers[Counter::loaded_tokens_storage] += kept * state_.page_size;
   pages.digest().take(Digest::Step::bring, from, inserted.had, inserted.lock.length);
-  read.from = from;
-  read.until = from + link_.depth(kept);
-  if (feed_ && feed_->on() && kept > 0)
+  // Tokens whose whole-path pages the host tier had before are its own.
+  read.from = link_.depth(std::min(read.whole, end));
+  read.until = link_.depth(end);
+  device_.tiers[Counter::loaded_tokens_storage] += read.until - read.from;
+  if (feed_ && feed_->on() && read.until > read.from)
     feed_->push(event::NodeBrought{.from = read.from, .node = inserted.lock.node, .until = read.until});
   pages.release(inserted.lock, read.space, nullptr);
   pages.keep_ceiling(read.space);

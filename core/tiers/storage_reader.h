@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost_model.h"
+#include "read_needs.h"
 #include "storage_link.h"
 #include "storage_read.h"
 
@@ -16,20 +17,35 @@ namespace canopy {
 /// Reads records from the storage into the host tier. A read asks for the part of a path beyond the host tier, takes
 /// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, from
 /// the first on, are inserted into the host tier's index, and the others are freed.
+///
+/// If groups keep a part of each path, it then asks each of them which pages it has, and chooses the deepest boundary
+/// that all can serve. Of these groups it reads what that boundary needs. Nothing is inserted beyond a boundary.
+///
+///   whole path   |  host tier: up to `whole`  |  read ..............................|
+///   window       |  held up to `first`  |                      not needed  |  read  |
+///                0                      first                                       end
 class StorageReader {
  public:
   /// `feed`: that of the host tier's index. May be null (no feed). REQUIRES: all arguments outlive this object.
   StorageReader(StorageLink& link, const CostModel& costs, FeedWriter* feed)
-      : link_(link), device_(link.device), host_(link.host), state_(link.state), costs_(costs), feed_(feed) {}
+      : link_(link),
+        device_(link.device),
+        host_(link.host),
+        state_(link.state),
+        costs_(costs),
+        needs_(state_),
+        feed_(feed) {}
 
-  /// Begins to read the part of a path that the storage has beyond its first `wanted` units, or joins a read of it. The
-  /// host tier has `there` units. Returns null, and counts the outcome, if there is nothing to read.
-  std::shared_ptr<StorageRead> begin(const Key& key, Units there, Units wanted, std::int32_t priority);
+  /// Begins to read the part of a path that the storage has beyond its first `wanted` units, or joins a read of it.
+  /// `there`: a lock's or a match's lengths in the host tier. Returns null, and counts the outcome, if there is nothing
+  /// to read.
+  std::shared_ptr<StorageRead> begin(const Key& key, const Lock& there, Units wanted, std::int32_t priority);
   /// Returns the time at which an unfinished read ends or, while it asks, the time of the answer: from the work of its
   /// lane or from measured times. Empty if unknown.
   std::optional<std::uint64_t> ends_us(const StorageRead& read) const;
 
-  /// Returns the result of a get on this rank: checks its records, and removes damaged ones from the storage.
+  /// Returns the result of a find or a get on this rank. Checks the records of a get, and removes damaged ones from the
+  /// storage.
   CallEnd end_of(const StorageCall& call);
   /// Processes the end of a find or a get.
   void ended(const StorageCall& call, const CallEnd& end);
@@ -46,18 +62,25 @@ class StorageReader {
 
  private:
   StorageRead& read_of(const StorageCall& call);
-  bool worth(std::size_t first, std::size_t pages);
-  std::uint64_t get_us(std::size_t pages) const;
+  bool joins(const StorageRead& read, const Key& key, std::size_t first) const;
+  bool worth(const StorageRead& read);
+  std::uint64_t get_us(const StorageRead& read) const;
+  void ask(StorageRead& read);
+  bool choose(StorageRead& read);
+  CallEnd end_of_choice(StorageRead& read, const StorageCall& call) const;
   void answered(StorageRead& read, const CallEnd& end);
+  bool leave_to_another(StorageRead& read);
   void get(StorageRead& read);
-  std::size_t take_pages(StorageRead& read, std::size_t count);
-  std::size_t shared_out(std::size_t count) const;
+  bool take_pages(StorageRead& read);
+  std::size_t shared_out(std::size_t group, std::size_t count) const;
   bool ask_for_records(StorageRead& read);
+  CallEnd end_of_get(StorageRead& read, const StorageCall& call);
   void got(StorageRead& read, const StorageCall& call, const CallEnd& end);
   bool is_valid(const StorageRead& read, std::size_t group, std::size_t page);
   void arrive(StorageRead& read);
+  bool has_whole(const StorageRead& read);
   bool has_prefix(StorageRead& read);
-  std::size_t valid_pages(const StorageRead& read) const;
+  std::span<const Page> brought(const StorageRead& read, std::size_t group, std::size_t count);
   void insert(StorageRead& read, std::size_t count);
   void free_pages(StorageRead& read);
   void close(StorageRead& read, BringOutcome outcome);
@@ -67,12 +90,14 @@ class StorageReader {
   HostTier& host_;
   CacheState& state_;  ///< state of the host tier
   const CostModel& costs_;
+  ReadNeeds needs_;
   FeedWriter* feed_;
   SeenRate seen_;          ///< rate of records
   SeenRate seen_answers_;  ///< rate of finds, each counted as one byte
   std::deque<std::shared_ptr<StorageRead>> reads_;
   std::vector<PageKey> keys_;
   std::vector<std::byte*> targets_;
+  std::array<std::vector<Page>, kMaxGroups> rows_;  ///< pages of a path for an insert
 };
 
 }  // namespace canopy

@@ -68,11 +68,8 @@ void StorageTier::stop() {
 /// Returns the result of a call on this rank.
 CallEnd StorageTier::end_of(const StorageCall& call) {
   if (call.lost) return {CallEnd::How::lost};
-  if (call.kind == StorageCall::Kind::get) return reader_.end_of(call);
-  CallEnd end{CallEnd::how_of(call.fate)};
-  if (call.kind == StorageCall::Kind::find) end.count = call.fate == Fate::done ? call.found : 0;
-  else end.count = static_cast<std::uint32_t>(std::ranges::count(call.fates, Fate::done));
-  return end;
+  if (call.kind != StorageCall::Kind::put) return reader_.end_of(call);
+  return {CallEnd::how_of(call.fate), static_cast<std::uint32_t>(std::ranges::count(call.fates, Fate::done))};
 }
 
 void StorageTier::ended(const StorageCall& call, const CallEnd& end) {

@@ -13,11 +13,17 @@ void StorageWriter::evict_early() {
     const std::uint64_t pages = to_evict(g);
     if (pages == 0) continue;
     const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
-    for (std::size_t other = 0; other < link_.groups(); ++other) is_put_[other].clear();
+    for (std::size_t other = 0; other < link_.groups(); ++other) {
+      left_[other].clear();
+      for (const Page page : evicted[other]) {
+        if (left_[other].size() <= page) left_[other].resize(page + 1);
+        left_[other][page] = true;
+      }
+    }
     // Parents were evicted after their children, and are put before them, so that what is in the storage can be found.
     for (std::size_t i = departures_.paths().size(); i-- > 0;) {
       const Departures::Departure& path = departures_.paths()[i];
-      put({path.space, path.words, departures_.pages(path), path.begin / state_.page_size,
+      put({path.space, path.words, departures_.pages(path), first_that_left(path),
            state_.whole_pages(path.words.size()) / state_.page_size},
           {});
     }
@@ -26,6 +32,18 @@ void StorageWriter::evict_early() {
     free_the_others(evicted);
     host_.pages().end_operation(Operation::evict);
   }
+}
+
+/// Returns the first page of a path that the present eviction has removed. A boundary's last node may take nodes above
+/// it along, which are of no use without it.
+std::size_t StorageWriter::first_that_left(const Departures::Departure& path) const {
+  const std::size_t begin = path.begin / state_.page_size;
+  if (link_.whole_paths_only()) return begin;
+  const Run run{.space = path.space, .words = {}, .pages = departures_.pages(path)};
+  for (std::size_t page = 0; page < begin; ++page)
+    for (std::size_t g = 0; g < link_.groups(); ++g)
+      if (takes(run, g, page, {})) return page;
+  return begin;
 }
 
 /// Returns the pages of a group to evict now, limited to those that may be put.
@@ -53,27 +71,45 @@ void StorageWriter::inserted(const Key& key, const Lock& lock) {
   if (most == 0) return;  // tried again when more of the path arrives
   const Lock held = state_.index->hold(lock.node);
   Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
-  while (run.first < run.end && is_stored(run.pages, run.first)) ++run.first;
+  const auto is_new = [&](bool whole_path) {
+    return [&, whole_path](std::size_t page) {
+      for (std::size_t g = 0; g < link_.groups(); ++g)
+        if (link_.is_whole_path(g) == whole_path && !is_stored(run.pages, g, page)) return true;
+      return false;
+    };
+  };
+  while (run.whole < run.end && !is_new(true)(run.whole)) ++run.whole;
+  run.first = run.whole;
+  for (std::size_t page = 0; !link_.whole_paths_only() && page < run.first; ++page)
+    if (is_new(false)(page)) run.first = page;
   run.end = std::min<std::size_t>(run.end, run.first + most);
   if (!put(run, held)) host_.pages().release(held, key.space, nullptr);
 }
 
-bool StorageWriter::is_stored(const GroupPages& pages, std::size_t page) const {
-  for (std::size_t g = 0; g < link_.groups(); ++g)
-    if (!host_.images(g).stored(pages[g][page])) return false;
-  return true;
+/// Returns true if the storage has received the page, or there is none.
+bool StorageWriter::is_stored(const GroupPages& pages, std::size_t group, std::size_t page) const {
+  return pages[group][page] == 0 || host_.images(group).stored(pages[group][page]);
+}
+
+/// Returns true if a page of a run is to be put: one that the host tier has just evicted or, under a lock, each one
+/// from the first on that the storage has not received.
+bool StorageWriter::takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const {
+  const Page number = run.pages[group][page];
+  if (number == 0) return false;
+  if (lock.length == 0) return number < left_[group].size() && left_[group][number];
+  return !link_.is_whole_path(group) || page >= run.whole;
 }
 
 /// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false if there is
 /// nothing to put.
 bool StorageWriter::put(const Run& run, const Lock& lock) {
   auto put = std::make_unique<Put>();
+  put->lock = lock;
   link_.keys.follow(link_.space_key(run.space), run.words);
-  const std::size_t end = seal(run, within_budget(run), *put);
+  const std::size_t end = seal(run, *put);
   if (end == run.first) return false;
   put->job = ++link_.jobs;
   put->space = run.space;
-  put->lock = lock;
   put->late_us = link_.now_us + link_.config.within;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     put->bytes += put->pages[g].size() * link_.record_bytes(g);
@@ -83,51 +119,62 @@ bool StorageWriter::put(const Run& run, const Lock& lock) {
     }
     putting_[g] += put->pages[g].size();
     state_.moving[g] += put->pages[g].size();
-    for (const Page page : put->pages[g]) {
-      if (is_put_[g].size() <= page) is_put_[g].resize(page + 1);
-      is_put_[g][page] = true;
-    }
+    for (const Page page : put->pages[g]) left_[g][page] = false;
   }
   bytes_put_ += put->bytes;
-  for (std::size_t g = 0; g < link_.groups(); ++g) send(*put, g, run.first);
+  for (std::size_t g = 0; g < link_.groups(); ++g) send(*put, g);
   host_.pages().digest().take(Digest::Step::put, run.first, end, put->bytes);
   puts_.push_back(std::move(put));
   return true;
 }
 
-/// Returns the end of the part of a run that the budget of its tenant allows.
-std::size_t StorageWriter::within_budget(const Run& run) {
-  if (!device_.tenants || run.end == run.first) return run.end;
-  const std::uint64_t pages = device_.tenants->may_put(run.space, link_.now_us) / state_.page_size;
-  return run.first + static_cast<std::size_t>(std::min<std::uint64_t>(pages, run.end - run.first));
+/// Returns how many of `pages` pages the budget of a run's tenant allows.
+std::size_t StorageWriter::within_budget(const Run& run, std::size_t pages) {
+  if (!device_.tenants || pages == 0) return pages;
+  const std::uint64_t may_put = device_.tenants->may_put(run.space, link_.now_us) / state_.page_size;
+  return static_cast<std::size_t>(std::min<std::uint64_t>(may_put, pages));
 }
 
-/// Writes the headers of a run's records up to `most`, or to the first page that has none. Returns the end of the run.
-std::size_t StorageWriter::seal(const Run& run, std::size_t most, Put& put) {
-  const auto charge = [&](std::size_t end) {
-    if (device_.tenants)
-      device_.tenants->charge_puts(run.space, link_.depth(end - run.first), link_.depth(run.end - most));
-    return end;
-  };
-  for (std::size_t page = run.first; page < most; ++page) {
+/// Writes the headers of a run's records, as far as the budget of its tenant goes, or to the first page that has no
+/// memory. Returns the end of the part that is put; the run's first page: none.
+std::size_t StorageWriter::seal(const Run& run, Put& put) {
+  const auto is_put = [&](std::size_t page) {
     for (std::size_t g = 0; g < link_.groups(); ++g)
-      if (run.pages[g][page] == 0 || !host_.images(g).record(run.pages[g][page])) return charge(page);
+      if (takes(run, g, page, put.lock)) return true;
+    return false;
+  };
+  const auto have_memory = [&](std::size_t page) {
+    for (std::size_t g = 0; g < link_.groups(); ++g)
+      if (takes(run, g, page, put.lock) && !host_.images(g).record(run.pages[g][page])) return false;
+    return true;
+  };
+  for (auto& places : places_) places.clear();
+  std::size_t wanted = 0, taken = 0, end = run.first;
+  for (std::size_t page = run.first; page < run.end; ++page) wanted += is_put(page);
+  const std::size_t most = within_budget(run, wanted);
+  for (std::size_t page = run.first; taken < most && have_memory(page); ++page) {
+    if (!is_put(page)) continue;
     for (std::size_t g = 0; g < link_.groups(); ++g) {
+      if (!takes(run, g, page, put.lock)) continue;
       put.pages[g].push_back(run.pages[g][page]);
+      places_[g].push_back(page);
       if (puts_here_) seal_record(host_.images(g).record(run.pages[g][page]), link_.facts_of(page, g, run.words));
     }
+    end = page + 1;
+    ++taken;
   }
-  return charge(most);
+  if (device_.tenants) device_.tenants->charge_puts(run.space, link_.depth(taken), link_.depth(wanted - most));
+  return end;
 }
 
-void StorageWriter::send(Put& put, std::size_t group, std::size_t first) {
+void StorageWriter::send(Put& put, std::size_t group) {
   const std::size_t batch = link_.calls.storage(group).traits().batch;
   for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
     const std::size_t end = std::min(i + batch, put.pages[group].size());
     keys_.clear();
     sources_.clear();
     for (std::size_t page = i; page < end; ++page) {
-      keys_.push_back(link_.keys.key(first + page, group));
+      keys_.push_back(link_.keys.key(places_[group][page], group));
       sources_.push_back(host_.images(group).record(put.pages[group][page]));
     }
     link_.breaker.called();
@@ -141,8 +188,11 @@ void StorageWriter::Dropped::leaving(const Leaving& node) {
   tokens += node.facts.length;
   if (writer_.link_.config.write != PutPolicy::through) return;
   const std::size_t page = writer_.state_.page_size, first = node.facts.begin / page;
-  for (std::size_t i = first; i < first + node.facts.length / page; ++i)
-    if (writer_.is_stored(node.pages, i)) tokens -= page;
+  for (std::size_t i = first; i < first + node.facts.length / page; ++i) {
+    bool stored = true;
+    for (std::size_t g = 0; g < writer_.link_.groups(); ++g) stored &= writer_.is_stored(node.pages, g, i);
+    tokens -= stored ? page : 0;
+  }
 }
 
 /// Frees the evicted pages that are not put.
@@ -151,7 +201,7 @@ void StorageWriter::free_the_others(const GroupPages& evicted) {
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     scratch_.clear();
     for (const Page page : evicted[g])
-      if (page >= is_put_[g].size() || !is_put_[g][page]) scratch_.push_back(page);
+      if (left_[g][page]) scratch_.push_back(page);
     host_.pages().free(g, scratch_, "an eviction for the storage");
   }
 }

@@ -9,7 +9,8 @@
 
 namespace canopy {
 
-/// Writes pages of the host tier to the storage, in whole runs, nearest to the root first.
+/// Writes pages of the host tier to the storage, in whole runs, nearest to the root first. Where a group keeps a part
+/// of each path, the pages that it has are written, and the others are skipped.
 ///
 ///   on_evict  each turn evicts from the host tier until a part of it is free, and writes what was evicted. The pages
 ///             are `moving` until the storage has ended the call
@@ -72,15 +73,18 @@ class StorageWriter {
     std::span<const std::uint32_t> words;  ///< words of the path
     GroupPages pages;                      ///< pages of the path
     std::size_t first = 0, end = 0;
+    std::size_t whole = 0;  ///< write-through: first page of which not all whole-path groups have a record
   };
 
   std::uint64_t to_evict(std::size_t group) const;
   std::uint64_t may_put() const;
   bool put(const Run& run, const Lock& lock);
-  std::size_t seal(const Run& run, std::size_t most, Put& put);
-  std::size_t within_budget(const Run& run);
-  void send(Put& put, std::size_t group, std::size_t first);
-  bool is_stored(const GroupPages& pages, std::size_t page) const;
+  std::size_t seal(const Run& run, Put& put);
+  std::size_t first_that_left(const Departures::Departure& path) const;
+  bool takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const;
+  std::size_t within_budget(const Run& run, std::size_t pages);
+  void send(Put& put, std::size_t group);
+  bool is_stored(const GroupPages& pages, std::size_t group, std::size_t page) const;
   void free_the_others(const GroupPages& evicted);
   void ended(Put& put, const StorageCall& call, const CallEnd& end);
 
@@ -92,9 +96,10 @@ class StorageWriter {
   Departures departures_;
   Dropped dropped_{*this};
   std::deque<std::unique_ptr<Put>> puts_;
-  std::uint64_t bytes_put_ = 0;                         ///< bytes of pending puts
-  std::array<std::uint64_t, kMaxGroups> putting_{};     ///< pages of pending puts that have left the host tier's index
-  std::array<std::vector<bool>, kMaxGroups> is_put_{};  ///< one per page, for the present eviction
+  std::uint64_t bytes_put_ = 0;                       ///< bytes of pending puts
+  std::array<std::uint64_t, kMaxGroups> putting_{};   ///< pages of pending puts that have left the host tier's index
+  std::array<std::vector<bool>, kMaxGroups> left_{};  ///< pages of the present eviction that are not being put
+  std::array<std::vector<std::size_t>, kMaxGroups> places_{};  ///< places on the path of the pages of the present put
   std::vector<Page> scratch_;
   std::vector<PageKey> keys_;
   std::vector<const std::byte*> sources_;

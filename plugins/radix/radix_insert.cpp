@@ -220,7 +220,7 @@ void RadixIndex::return_to_caller(const IncomingPages& incoming, Units from, Uni
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!(mask >> g & 1)) continue;
     const auto pages = incoming.pages(g, from, to);
-    if (groups_[g].whole_path()) results_[g].append(pages.data(), pages.size());
+    if (groups_.one_whole_path()) results_[g].append(pages.data(), pages.size());
     else
       for (const Page page : pages)
         if (page) results_[g].push_back(page);

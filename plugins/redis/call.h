@@ -11,7 +11,7 @@ namespace canopy::redis {
 /// A storage call, passed from the caller's thread to the storage's thread and back. An object is reused for many
 /// calls.
 struct Call {
-  enum class Kind { find, get, put, remove, flush };
+  enum class Kind { find, find_each, get, put, remove, flush };
   Kind kind = Kind::find;
   std::uint64_t ticket = 0;
   PageKey space;
@@ -34,7 +34,7 @@ struct Call {
   std::vector<std::uint32_t> blocks;  ///< for a find: the beginning of each block
   std::uint32_t round = 0;            ///< for a find: the number of rounds sent
 
-  bool is_told() const { return kind == Kind::find || kind == Kind::get || kind == Kind::put; }
+  bool is_told() const { return kind != Kind::remove && kind != Kind::flush; }
 };
 
 }  // namespace canopy::redis

@@ -49,6 +49,7 @@ void Calls::start(Call& call) {
     case Call::Kind::get:
       for (std::size_t i = 0; i < call.keys.size(); ++i) ask(call, Command::Kind::get, i);
       break;
+    case Call::Kind::find_each:
     case Call::Kind::put:  // a record that exists need not be sent
       for (std::size_t i = 0; i < call.keys.size(); ++i) ask(call, Command::Kind::exists, i);
       break;
@@ -187,6 +188,10 @@ void Calls::answer(const Command& command, const Element& element) {
     case Call::Kind::find:
       find_answered(call, command, element);
       break;
+    case Call::Kind::find_each:
+      if (element.kind != Element::Kind::integer) call.fates[command.index] = Fate::failed;
+      else call.fates[command.index] = element.number > 0 ? Fate::done : Fate::absent;
+      break;
     case Call::Kind::get:
       get_answered(call, command, element);
       break;
@@ -207,7 +212,7 @@ void Calls::fail(const Command& command) {
   }
   Call& call = *command.call;
   if (call.kind == Call::Kind::find) call.states[command.index + (command.kind == Command::Kind::exists_all)] = kFailed;
-  if (call.kind == Call::Kind::get) call.fates[command.index] = Fate::failed;
+  if (call.kind == Call::Kind::find_each || call.kind == Call::Kind::get) call.fates[command.index] = Fate::failed;
   if (call.kind == Call::Kind::put) not_kept(call, command.index, Fate::failed);
   answered(call);
 }

@@ -77,6 +77,10 @@ class RedisStorage final : public PageStorage {
             std::uint64_t within_us) override {
     mailbox_.post(call(Call::Kind::find, ticket, space, keys, within_us));
   }
+  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                 std::uint64_t within_us) override {
+    mailbox_.post(call(Call::Kind::find_each, ticket, space, keys, within_us));
+  }
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) override {
     Call& to = call(Call::Kind::get, ticket, space, keys, within_us);

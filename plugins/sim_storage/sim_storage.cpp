@@ -43,6 +43,9 @@ class SimStorage final : public PageStorage {
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t) override {
     begin(Kind::find, ticket, space, keys);
   }
+  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t) override {
+    begin(Kind::find_each, ticket, space, keys);
+  }
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t) override {
     begin(Kind::get, ticket, space, keys).targets.assign(records.begin(), records.end());
@@ -84,7 +87,7 @@ class SimStorage final : public PageStorage {
   }
 
  private:
-  enum class Kind { find, get, put };
+  enum class Kind { find, find_each, get, put };
   struct Call {
     Kind kind;
     std::uint64_t ticket, polls;  ///< polls: how many it still waits
@@ -116,7 +119,8 @@ class SimStorage final : public PageStorage {
     }
     const std::size_t reached = fault == Fate::done ? call.keys.size() : chance_.remainder(call.keys.size());
     call.fates.assign(call.keys.size(), fault);
-    if (call.kind == Kind::get) end_get(call, reached);
+    if (call.kind == Kind::find_each) end_find_each(call, reached);
+    else if (call.kind == Kind::get) end_get(call, reached);
     else end_put(call, reached);
     done.fate = fate_of(call.fates);
     done.fates = call.fates;
@@ -125,6 +129,9 @@ class SimStorage final : public PageStorage {
   std::uint32_t count_found(std::span<const PageKey> keys) const {
     const auto absent = std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return !records_.has(key); });
     return static_cast<std::uint32_t>(absent - keys.begin());
+  }
+  void end_find_each(Call& call, std::size_t reached) const {
+    for (std::size_t i = 0; i < reached; ++i) call.fates[i] = records_.has(call.keys[i]) ? Fate::done : Fate::absent;
   }
   void end_get(Call& call, std::size_t reached) {
     for (std::size_t i = 0; i < call.keys.size(); ++i) {

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 /// A pending call: its records, their memory and the transfers that they need.
 struct Call {
-  enum class Kind { find, get, put };
+  enum class Kind { find, find_each, get, put };
 
   Kind kind = Kind::find;
   std::uint64_t ticket = 0;

@@ -100,6 +100,14 @@ void SlotStorage::find(std::uint64_t ticket, const PageKey& space, std::span<con
   end(id);
 }
 
+void SlotStorage::find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                            std::uint64_t within_us) {
+  const CallId id = begin(Call::Kind::find_each, ticket, space, keys, within_us);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (records_.find(keys[i]) == kNoSlot) calls_[id].fates[i] = Fate::absent;
+  end(id);
+}
+
 void SlotStorage::get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                       std::span<std::byte* const> records, std::uint64_t within_us) {
   const CallId id = begin(Call::Kind::get, ticket, space, keys, within_us);

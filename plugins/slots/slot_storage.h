@@ -38,6 +38,8 @@ class SlotStorage final : public PageStorage {
   StorageTraits traits() const override { return {.exact = true, .durable = true}; }
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
             std::uint64_t within_us) override;
+  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                 std::uint64_t within_us) override;
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) override;
   /// Ignores `keep_s`: a record stays until its room is needed.

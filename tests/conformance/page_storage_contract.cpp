@@ -113,6 +113,20 @@ STORAGE_CASE("find counts the first keys that exist, up to the first one that do
   }
 }
 
+STORAGE_CASE("find_each reports each key on its own, whatever there is of those before it") {
+  std::size_t found = 0;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const Keys keys = path_of(i, 6);
+    caller.put_now(kSpace, {keys[1], keys[4]});
+    const auto fates = caller.find_each_now(kSpace, keys);
+    for (const std::uint32_t never : {0U, 2U, 3U, 5U}) CHECK(fates[never] != Fate::done);
+    found += done_in(fates);
+    CHECK(caller.find_now(kSpace, keys) == 0);
+    CHECK(done_in(caller.find_each_now(kSpace, path_of(100 + i, 3))) == 0);
+  }
+  CHECK(found > 0);
+}
+
 TEST_CASE("without another writer, a record that find found exists") {
   for (const StorageKind& kind : storage_kinds()) {
     if (kind.faulty) continue;
@@ -125,6 +139,8 @@ TEST_CASE("without another writer, a record that find found exists") {
       const std::uint32_t found = caller.find_now(kSpace, path_of(i, 8));
       CHECK(found > 0);
       if (found > 0) CHECK(done_in(caller.get_now(kSpace, path_of(i, found))) == found);
+      const auto fates = caller.find_each_now(kSpace, path_of(i, 8));
+      CHECK(fates == caller.get_now(kSpace, path_of(i, 8)));
     }
   }
 }
@@ -139,9 +155,12 @@ STORAGE_CASE("each call ends once, whatever its time limit, with one result per 
       ended += caller.calls();
       caller.wait_all();
     }
-    switch (random.below(3)) {
+    switch (random.below(4)) {
       case 0:
         caller.find(kSpace, keys, within_us);
+        break;
+      case 3:
+        caller.find_each(kSpace, keys, within_us);
         break;
       case 1:
         caller.get(kSpace, keys, within_us);
@@ -193,6 +212,7 @@ STORAGE_CASE("a flush removes everything that was put into its space before, and
     caller.put(kSpace, path_of(300 + i, 4));
     REQUIRE(caller.storage().flush(kSpace));
     CHECK(caller.find_now(kSpace, flushed) == 0);
+    CHECK(done_in(caller.find_each_now(kSpace, flushed)) == 0);
     caller.ended(on_its_way);
     for (const std::uint32_t before : {i, 200 + i, 300 + i})
       CHECK(still_there(caller, kSpace, path_of(before, 4)) == 0);
@@ -264,6 +284,7 @@ STORAGE_CASES("a storage that ends with pending calls does not touch their memor
   caller.get(kSpace, path_of(1, 4));
   caller.put(kSpace, path_of(2, 4));
   caller.find(kSpace, path_of(1, 4));
+  caller.find_each(kSpace, path_of(1, 4));
   caller.end_storage();
   ::usleep(2'000);
   caller.check_memory();
@@ -277,7 +298,7 @@ STORAGE_CASES("random calls agree with a map of the records that may exist", {kS
     std::uint64_t ticket;
     std::uint32_t path, pages;
     std::set<std::pair<std::uint32_t, std::uint32_t>> then;  ///< may_be_there, and records put until its end
-    bool get;
+    bool each;
   };
   std::vector<Asked> asked;
   const auto settle = [&] {
@@ -285,7 +306,7 @@ STORAGE_CASES("random calls agree with a map of the records that may exist", {kS
     for (const Asked& one : asked) {
       const Ended ended = caller.ended(one.ticket);
       for (std::uint32_t page = 0; page < one.pages; ++page)
-        if (one.get ? ended.fates[page] == Fate::done : page < ended.found)
+        if (one.each ? ended.fates[page] == Fate::done : page < ended.found)
           if (!one.then.contains({one.path, page}))
             disagree("page {} of path {} exists, but it was not put, or was flushed since", page, one.path);
     }
@@ -319,6 +340,9 @@ STORAGE_CASES("random calls agree with a map of the records that may exist", {kS
       case 8:
       case 9:
         asked.push_back({caller.find(space, path_of(number, pages)), number, pages, may_be_there, false});
+        break;
+      case 10:
+        asked.push_back({caller.find_each(space, path_of(number, pages)), number, pages, may_be_there, true});
         break;
       default:
         asked.push_back({caller.get(space, path_of(number, pages)), number, pages, may_be_there, true});

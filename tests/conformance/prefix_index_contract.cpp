@@ -166,6 +166,29 @@ INDEX_CASE("inserts without pages leave nothing behind, not even in namespaces o
   for (const WalkedNode& node : walk(*bench.index)) CHECK(slot_of(node.facts.id) < 10);
 }
 
+RUNS_CASE("an insert that brings a window alone makes a boundary, and returns no page that it did not bring") {
+  const auto policy = make<EvictionStrategy>("lru", {});
+  const std::array<Group, 2> groups{Group{"full", kWholePath, kUnlimited, policy.get()},
+                                    Group{"window", 4, kUnlimited, policy.get()}};
+  const auto index = make<PrefixIndex>(name, {2, 0, groups});
+  const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const std::vector<Page> full{1, 2, 3, 4, 5, 6}, end{0, 0, 0, 0, 1, 2}, none{0, 0, 0}, window{0, 3, 4};
+  index->release(index->insert({}, {NamespaceId::shared, words}, {full, end}, {}).lock);
+  if (index->sizes(0).evictable == 0) return;  // it keeps nothing
+  const Key key{NamespaceId::shared, std::span(words).first(6)};
+  CHECK(index->peek(key).length == 0);
+  CHECK(index->peek(key).full_length == 6);
+  const Inserted inserted = index->insert({}, key, {none, window}, {});
+  CHECK(inserted.lock.length == 6);
+  CHECK(inserted.spare[0].empty());
+  CHECK(inserted.spare[1].empty());
+  const GroupPages pages = index->pages(inserted.lock);
+  CHECK(std::ranges::equal(pages[0], std::span(full).first(3)));
+  CHECK(std::ranges::equal(pages[1], window));
+  CHECK(index->peek(key).length == 6);
+  index->release(inserted.lock);
+}
+
 INDEX_CASE("a key that is shorter than its lock is refused, and nothing changes") {
   Bench bench(name, 2);
   const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6};

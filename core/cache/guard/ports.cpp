@@ -90,14 +90,14 @@ StorageTraits StoragePort::traits() const {
 
 /// Returns the failed result of a call that the storage refused or ended in an invalid way.
 StorageDone StoragePort::as_failed(std::uint64_t ticket, const Open& open) {
-  if (open.finds) return {ticket, Fate::failed, 0, {}};
+  if (open.counts) return {ticket, Fate::failed, 0, {}};
   return {ticket, Fate::failed, 0, std::span(fates_).first(open.records)};
 }
 
 bool StoragePort::fits(const StorageDone& done, const Open& open) const {
   const auto known = [](Fate fate) { return fate <= Fate::failed; };
   if (!known(done.fate)) return false;
-  if (open.finds) return done.found <= open.records;
+  if (open.counts) return done.found <= open.records;
   return done.fates.size() == open.records && std::ranges::all_of(done.fates, known);
 }
 

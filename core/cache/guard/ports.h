@@ -96,6 +96,10 @@ class StoragePort final : public Port<PageStorage> {
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
     begin("find", ticket, keys.size(), [&](PageStorage& storage) { storage.find(ticket, space, keys, within_us); });
   }
+  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
+    begin("find_each", ticket, keys.size(),
+          [&](PageStorage& storage) { storage.find_each(ticket, space, keys, within_us); });
+  }
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) {
     begin("get", ticket, keys.size(),
@@ -111,11 +115,11 @@ class StoragePort final : public Port<PageStorage> {
  private:
   struct Open {
     std::size_t records = 0;
-    bool finds = false, threw = false;
+    bool counts = false, threw = false;  ///< counts: it ends with a number in place of fates
   };
   template <class Begin>
   void begin(const char* name, std::uint64_t ticket, std::size_t records, Begin&& begins) {
-    Open& open = open_[ticket] = {records, *name == 'f', true};
+    Open& open = open_[ticket] = {records, std::string_view(name) == "find", true};
     call(name, [&](PageStorage& storage) { begins(storage), open.threw = false; });
     threw_ += open.threw;
   }

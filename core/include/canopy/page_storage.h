@@ -36,9 +36,9 @@ inline Fate fate_of(std::span<const Fate> fates) {
 /// A call that has ended. The spans are valid until the next call on the storage.
 struct StorageDone {
   std::uint64_t ticket = 0;
-  Fate fate = Fate::done;       ///< find: done, or the reason why `found` is not known; get, put: fate_of(fates)
+  Fate fate = Fate::done;       ///< find: done, or the reason why `found` is not known; else fate_of(fates)
   std::uint32_t found = 0;      ///< find: number of keys that have a record, from the first one on
-  std::span<const Fate> fates;  ///< get, put: one for each record; find: empty
+  std::span<const Fate> fates;  ///< one for each record; find: empty
 };
 
 /// Properties of a storage, constant for its lifetime.
@@ -67,10 +67,10 @@ struct StorageUse {
 ///   poll()        <-   nothing yet (device or network)
 ///   poll()        <-   {7, done, 0, fates}
 ///
-/// find(), get() and put() only queue: they never wait for a device or a network. Each call ends exactly once, in
-/// poll(), even if the storage has broken down; calls end in any order. The storage may use the memory of the records
-/// until the call ends and never afterwards; the keys and lists only until the function returns. Two pending calls
-/// never have the same ticket.
+/// find(), find_each(), get() and put() only queue: they never wait for a device or a network. Each call ends exactly
+/// once, in poll(), even if the storage has broken down; calls end in any order. The storage may use the memory of the
+/// records until the call ends and never afterwards; the keys and lists only until the function returns. Two pending
+/// calls never have the same ticket.
 ///
 /// `within_us` is the time limit of a call, in microseconds: the storage then ends the call as `late`, or as soon as it
 /// has stopped the work that it began. `space` is the key of the namespace; a key is never used with two of them.
@@ -81,7 +81,7 @@ struct StorageUse {
 /// Memory: the engine's for records (use_memory()); a call for which the storage gets no memory ends as failed.
 class PageStorage {
  public:
-  static constexpr const char* kInterface = "canopy.PageStorage/1.0";
+  static constexpr const char* kInterface = "canopy.PageStorage/2.0";
   struct Context {
     std::uint64_t record_bytes = 0;           ///< a multiple of 4096
     std::array<std::byte, 32> fingerprint{};  ///< hash of model, layout and format; records of two never mix
@@ -99,6 +99,10 @@ class PageStorage {
   /// `keys` is not empty.
   virtual void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                     std::uint64_t within_us) = 0;
+  /// Reports for each key whether it has a record: its fate is done or absent. A later get() may still find it absent.
+  /// REQUIRES: as for find().
+  virtual void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                         std::uint64_t within_us) = 0;
   /// Fills records[i] with the record of keys[i]. Its bytes are unspecified unless its fate is `done`. REQUIRES: as for
   /// find(); for each key record_bytes of announced memory, aligned to 4096 bytes.
   virtual void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,

@@ -118,8 +118,9 @@ class PrefixIndex : public IndexUpkeep {
   /// Finds the same prefix, but locks nothing and begins no request: for a scheduler that looks at many waiting
   /// requests. If the prefix ends inside a node, splits it there, so that the id stands for this depth while it exists.
   virtual Found find(const Key& key) = 0;
-  /// Loads the memory that calls with these keys will read into the processor's caches, for all keys at the same time: a
-  /// scheduler that looks at many waiting requests calls it before find(). Changes nothing; results never depend on it.
+  /// Loads the memory that calls with these keys will read into the processor's caches, for all keys at the same time:
+  /// a scheduler that looks at many waiting requests calls it before find(). Changes nothing; results never depend on
+  /// it.
   virtual void prefetch(std::span<const Key> keys) const { static_cast<void>(keys); }
   /// Locks the path to a node, like a match that ends there. `arrives`: the request that begins; null: policies are not
   /// called. Returns Lock{}, and changes nothing, if the node has left the tree, if the boundary at its end can no
@@ -132,10 +133,10 @@ class PrefixIndex : public IndexUpkeep {
   /// Returns the pages that a lock on the node would hold, in the same form; nothing if the node has left the tree.
   virtual GroupPages pages(NodeId node, Units from = 0) = 0;
   /// Adds the whole pages of `key` below `lock`. `pages` covers the units from lock.length on in every group; page 0:
-  /// nothing is resident there. Pages up to the depth of the returned lock then belong to the index, except
-  /// Inserted::spare; deeper pages stay with the caller. The returned lock is shallower than the key if `lock` was
-  /// stale, if memory ran out, or if the index stores nothing. REQUIRES: `key` begins with the units under `lock`,
-  /// which was neither released nor replaced.
+  /// the caller has none there, and the index keeps its own if it has one. Pages up to the depth of the returned lock
+  /// then belong to the index, except Inserted::spare; deeper pages stay with the caller. The returned lock is
+  /// shallower than the key if `lock` was stale, if memory ran out, or if the index stores nothing. REQUIRES: `key`
+  /// begins with the units under `lock`, which was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
   /// Shrinks a lock when decoding has moved past the window: it then covers `group` from depth `from` on, in whole
   /// pages. A lock that would have no page left in any group keeps its last page in this group, which identifies it.

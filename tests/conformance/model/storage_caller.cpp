@@ -62,7 +62,7 @@ StorageCaller::Call& StorageCaller::begin(Kind kind, const Keys& keys) {
   Call& call = calls_[next_ticket_++];
   call.kind = kind;
   call.keys = keys;
-  if (kind == Kind::find) return call;
+  if (kind == Kind::find || kind == Kind::find_each) return call;
   if (keys.size() > free_.size()) disagree("the test has no memory for {} records", keys.size());
   // Takes them from both ends, so that records of a call are adjacent in memory or far apart.
   if (next_ticket_ % 2) std::reverse(free_.begin(), free_.end());
@@ -77,6 +77,13 @@ std::uint64_t StorageCaller::find(const PageKey& space, const Keys& keys, std::u
   begin(Kind::find, keys);
   const Keys lent = keys;  // valid only during the call
   storage_->find(next_ticket_ - 1, space, lent, within_us);
+  return next_ticket_ - 1;
+}
+
+std::uint64_t StorageCaller::find_each(const PageKey& space, const Keys& keys, std::uint64_t within_us) {
+  begin(Kind::find_each, keys);
+  const Keys lent = keys;  // valid only during the call
+  storage_->find_each(next_ticket_ - 1, space, lent, within_us);
   return next_ticket_ - 1;
 }
 

@@ -45,6 +45,7 @@ class StorageCaller {
 
   /// Begins a call and returns its ticket. REQUIRES: memory for the keys: free_records().
   std::uint64_t find(const PageKey& space, const Keys& keys, std::uint64_t within_us = kLong);
+  std::uint64_t find_each(const PageKey& space, const Keys& keys, std::uint64_t within_us = kLong);
   std::uint64_t get(const PageKey& space, const Keys& keys, std::uint64_t within_us = kLong);
   std::uint64_t put(const PageKey& space, const Keys& keys, std::uint64_t within_us = kLong);
 
@@ -59,6 +60,7 @@ class StorageCaller {
 
   // Complete calls.
   std::uint32_t find_now(const PageKey& space, const Keys& keys) { return wait(find(space, keys)).found; }
+  std::vector<Fate> find_each_now(const PageKey& space, const Keys& keys) { return wait(find_each(space, keys)).fates; }
   std::vector<Fate> get_now(const PageKey& space, const Keys& keys) { return wait(get(space, keys)).fates; }
   std::vector<Fate> put_now(const PageKey& space, const Keys& keys) { return wait(put(space, keys)).fates; }
 
@@ -70,7 +72,7 @@ class StorageCaller {
 
  private:
   static constexpr std::uint64_t kLong = 60'000'000;
-  enum class Kind { find, get, put };
+  enum class Kind { find, find_each, get, put };
   struct Call {
     Kind kind = Kind::find;
     Keys keys;

@@ -14,11 +14,12 @@
 /// An engine over a storage whose calls the test ends by hand.
 namespace canopy::test {
 
-/// Keeps records in memory, and ends calls when it is told to.
+/// Keeps records in memory, and ends calls when it is told to, or each at the next poll.
 class ByHand final : public PageStorage {
  public:
   struct Config {
-    void visit(Options&) {}
+    bool at_once = false;
+    void visit(Options& options) { options.flag("at_once", at_once, "each poll ends all calls"); }
   };
   struct Call {
     std::uint64_t ticket = 0;
@@ -30,14 +31,22 @@ class ByHand final : public PageStorage {
   };
   /// The one of the engine that was made last.
   static inline ByHand* last = nullptr;
+  /// Those of the engine that was made last, by group.
+  static inline std::vector<ByHand*> of_groups;
   static inline bool throws = false, lies = false;
 
-  ByHand(const Config&, const Context& context) : context_(context) { last = this; }
+  ByHand(const Config& config, const Context& context) : at_once_(config.at_once), context_(context) {
+    last = this;
+    of_groups.push_back(this);
+  }
 
   void use_memory(std::span<std::byte> some) override { memory.push_back(some); }
   void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
     if (throws) throw std::runtime_error("no");
     begun.push_back({ticket, 'f', {keys.begin(), keys.end()}, {}, {}, {}});
+  }
+  void find_each(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    begun.push_back({ticket, 'e', {keys.begin(), keys.end()}, {}, {}, {}});
   }
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> records,
            std::uint64_t) override {
@@ -61,6 +70,8 @@ class ByHand final : public PageStorage {
   }
   std::size_t poll(std::span<StorageDone> done) override {
     told_.clear();
+    for (const char kind : {'f', 'e', 'g', 'p'})
+      if (at_once_) end(kind);
     std::size_t count = 0;
     for (auto& [one, call] : ended) {
       told_.push_back(std::move(call));
@@ -91,13 +102,16 @@ class ByHand final : public PageStorage {
     }
     call.fates.assign(call.keys.size(), fate);
     for (std::size_t i = 0; fate == Fate::done && i < call.keys.size(); ++i) {
-      auto& record = kept[call.keys[i].bits];
-      if (call.kind == 'p') record.assign(call.from[i], call.from[i] + context_.record_bytes);
-      else std::ranges::copy(record, call.to[i]);
+      const auto record = kept.find(call.keys[i].bits);
+      if (call.kind == 'p') kept[call.keys[i].bits].assign(call.from[i], call.from[i] + context_.record_bytes);
+      else if (record == kept.end()) call.fates[i] = Fate::absent;
+      else if (call.kind == 'g') std::ranges::copy(record->second, call.to[i]);
     }
+    if (fate == Fate::done) done.fate = fate_of(call.fates);
     return done;
   }
 
+  bool at_once_;
   Context context_;
   std::deque<Call> told_;
 };
@@ -127,6 +141,7 @@ inline std::unique_ptr<Engine> stored_engine(const std::vector<std::string>& cha
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
   config->storage_tier.ahead = 50;
   if (tune) tune(*config);
+  ByHand::of_groups.clear();
   auto engine = Engine::create(*config, registry());
   REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
   return std::move(*engine);

@@ -43,6 +43,10 @@ class Shared final : public PageStorage {
     const auto gone = std::ranges::find_if(keys, [](const PageKey& key) { return !kept.contains(key.bits); });
     ended_.push_back({ticket, static_cast<std::uint32_t>(gone - keys.begin()), {}});
   }
+  void find_each(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    ended_.push_back({ticket, 0, {}});
+    for (const PageKey& key : keys) ended_.back().fates.push_back(kept.contains(key.bits) ? Fate::done : Fate::absent);
+  }
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> records,
            std::uint64_t) override {
     for (std::size_t i = 0; i < keys.size(); ++i) std::ranges::copy(kept.at(keys[i].bits), records[i]);
@@ -109,6 +113,10 @@ std::vector<Token> put_down(Engine& engine, int turns) {
   return prompt;
 }
 
+std::uint64_t brings_whole(const Engine& engine) {
+  return engine.tiers().counters().at(Counter::fetches_storage, BringOutcome::whole);
+}
+
 constexpr std::size_t kFinds = 4, kGets = kFinds + Agreement::kSlots * Agreement::kSlotValues;
 
 }  // namespace
@@ -148,6 +156,45 @@ TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found w
   CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::failed) == 1);
   for (std::uint64_t now = 9; now < 12; ++now) engine->turn(now);
   CHECK(peer.exchanges == 11);
+  check_settled(*engine);
+}
+
+TEST_CASE("ranks: of boundaries that differ the deepest common one is looked for, and then read") {
+  Peer peer;
+  Shared::kept.clear();
+  const auto engine = std::move(
+      *shared_engine(&peer, {"groups.part.reach=1", "groups.part.every=8", "groups.part.capacity=64",
+                             "groups.part.allocator=free_list", "groups.part.eviction=lru", "tiers.host.capacity=24"}));
+  const auto prompt = put_down(*engine, 5);
+  const Units here = state_of(*engine).below->index->peek({arrival(prompt).space, prompt}).length;
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
+  engine->turn(6);
+  std::int64_t deepest = 0;
+  peer.answers = [&](std::span<std::int64_t> values) {
+    CHECK(values[kFinds] == 6);
+    deepest = values[kFinds + 1];
+    values[kFinds + 1] -= 2;  // it lacks the last state
+    return nullptr;
+  };
+  engine->turn(7);
+  REQUIRE(deepest > 2);
+  peer.answers = [&](std::span<std::int64_t> values) {
+    CHECK(values[kFinds] == 6);  // asked again
+    CHECK(values[kFinds + 1] == deepest - 2);
+    return nullptr;
+  };
+  engine->turn(8);
+  peer.answers = [&](std::span<std::int64_t> values) {
+    CHECK(values[kFinds] == 0);
+    return nullptr;
+  };
+  for (std::uint64_t now = 9; now < 14; ++now) engine->turn(now);
+  REQUIRE(fetch.done());
+  const Units found = here + static_cast<Units>(deepest - 2) * 4;
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == found);
+  for (std::uint64_t now = 14; now < 18; ++now) engine->turn(now);
+  CHECK(brings_whole(*engine) == 1);
+  Shared::kept.clear();
   check_settled(*engine);
 }
 

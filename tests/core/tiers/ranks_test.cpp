@@ -36,9 +36,18 @@ class Watched final : public Agreement {
   Agreement& inner_;
 };
 
+constexpr const char* kPaths =
+    "full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+    "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru }";
+constexpr const char* kParts =
+    "full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+    "window: { reach: 6, capacity: 140, allocator: free_list, eviction: lru }, "
+    "state: { reach: 1, every: 8, capacity: 80, allocator: free_list, eviction: lru }";
+
 struct Setup {
   std::string name, storage;
   std::size_t ranks = 0;
+  const char* groups = kPaths;
 
   /// Of the storage of one rank, so rare that the storage is called for most of the time whatever the number of ranks.
   std::string faults() const {
@@ -71,13 +80,12 @@ class OneRank {
     auto document = parse_yaml(
         fmt::format(
             "page_size: 4\nindex: radix\nstore: {{ host: {{ layers: 1, addresses: 16M, streams: {{ k: 8 }} }} }}\n"
-            "groups: {{ full: {{ reach: path, capacity: 160, allocator: free_list, eviction: lru }}, "
-            "other: {{ reach: path, capacity: 160, allocator: free_list, eviction: slru }} }}\n"
+            "groups: {{ {} }}\n"
             "tiers: {{ host: {{ capacity: 160, latency: 30us }}, storage: {{ {}, "
             "in: {{ sim_storage: {{ capacity: 2000000, seed: {}, {} }} }} }}, "
             "recompute: {{ per_token: {}us }} }}\n"
             "model: {{ name: m, revision: r, dtype: bf16, ranks: {}, rank: {} }}\n",
-            setup.storage, own_.below(1'000'000), setup.faults(), weighs ? 200 : 0, setup.ranks, rank),
+            setup.groups, setup.storage, own_.below(1'000'000), setup.faults(), weighs ? 200 : 0, setup.ranks, rank),
         "test");
     REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
     auto config = read_engine_config(*document, plugins());
@@ -266,7 +274,9 @@ struct Ranks {
 void agree(std::size_t count) {
   const Setup setups[] = {{"real time", "within: 3ms", count},
                           {"simulated time", "bandwidth: 100MB/s", count},
-                          {"written through, in real time", "write: through, within: 3ms", count}};
+                          {"written through, in real time", "write: through, within: 3ms", count},
+                          {"windows and states, in real time", "within: 3ms", count, kParts},
+                          {"windows and states, in simulated time", "bandwidth: 100MB/s", count, kParts}};
   for (const Setup& setup : setups) {
     CAPTURE(setup.name);
     constexpr std::uint64_t kAtOnce = 2500;

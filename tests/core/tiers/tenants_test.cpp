@@ -70,3 +70,20 @@ TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it re
   CHECK(engine->tenants()[2].refused_puts == 0);
   check_settled(*engine);
 }
+
+TEST_CASE("tenants: of a page of a path a budget counts the tokens once, whatever groups put something there") {
+  const auto engine =
+      stored_engine({"groups.part.reach=10", "groups.part.capacity=64", "groups.part.allocator=free_list",
+                     "groups.part.eviction=lru", "tenants={ a: { puts: 16 }, b: {} }"},
+                    [](EngineConfig& config) { config.storage_tier.ahead = 100; });
+  leave_for(*engine, "a", tokens(100, 41));
+  engine->make_free(0, 16);
+  for (std::uint64_t now = 1; now < 4; ++now) {
+    engine->turn(now);
+    for (ByHand* storage : ByHand::of_groups) storage->end('p');
+  }
+  engine->turn(4);
+  for (const ByHand* storage : ByHand::of_groups) CHECK(storage->kept.size() == 4);
+  CHECK(engine->tenants()[1].refused_puts == 24);
+  check_settled(*engine);
+}

@@ -1,6 +1,7 @@
-/// Tiers against what must be true of sets: the prefixes that the pools have, those in the host tier, and those that
-/// were ever there and so may be in the storage. A prefix is named by its namespace and words, page by page. No tree,
-/// no lock and no page number is in the model.
+/// Tiers against what must be true of sets: the pages that the pools have in each group, those in the host tier, and
+/// those that were ever there and so may be in the storage. A page is named by its namespace and all words up to its
+/// end. A prefix can be reused where every group has what its reach demands. No tree, no lock and no page number is in
+/// the model.
 #include <canopy/base/random.h>
 #include <conformance/model/chain.h>
 #include <conformance/model/effort.h>
@@ -12,6 +13,10 @@
 #include <set>
 
 #include <support/engines.h>
+#include <tiers/fingerprint.h>
+#include <tiers/page_keys.h>
+
+#include "by_hand.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -19,26 +24,38 @@ using namespace canopy::test;
 namespace {
 
 using Names = std::set<std::pair<NamespaceId, PrefixName>>;
+/// The names of pages, by group.
+using Held = std::array<Names, kMaxGroups>;
 
-/// The names of all pages that an index has in its first group.
+/// The names of all pages that an index has.
 class Walked final : public NodeVisitor {
  public:
   Walked(const PrefixIndex& index, Units page_size, Units overlap) : page_size_(page_size), overlap_(overlap) {
     index.visit(*this);
   }
-  Names names;
+  Held names;
+  std::map<std::pair<NamespaceId, PrefixName>, std::vector<std::uint32_t>> words;  ///< words up to the end of a page
   void node(const NodeView& node) override {
-    PrefixName name = node.parent == NodeId::none ? name_of(node.facts.space) : ends_.at(node.parent);
+    auto [name, path] = node.parent == NodeId::none ? End{name_of(node.facts.space), {}} : ends_.at(node.parent);
     for (Units at = 0; at < node.facts.length; at += page_size_) {
-      name = name_of(name, node.words.subspan(at, page_size_ + overlap_));
-      if (!node.pages[0].empty()) names.emplace(node.facts.space, name);
+      const auto page = node.words.subspan(at, page_size_ + overlap_);
+      name = name_of(name, page);
+      path.resize(path.size() - std::min<std::size_t>(path.size(), overlap_));
+      path.insert(path.end(), page.begin(), page.end());
+      words[{node.facts.space, name}] = path;
+      for (std::size_t g = 0; g < kMaxGroups; ++g)
+        if (!node.pages[g].empty()) names[g].emplace(node.facts.space, name);
     }
-    ends_[node.facts.id] = name;
+    ends_[node.facts.id] = {name, path};
   }
 
  private:
   Units page_size_, overlap_;
-  std::unordered_map<NodeId, PrefixName> ends_;
+  struct End {
+    PrefixName name;
+    std::vector<std::uint32_t> path;
+  };
+  std::unordered_map<NodeId, End> ends_;
 };
 
 struct Setup {
@@ -55,18 +72,30 @@ struct Setup {
 class TiersWorld {
  public:
   TiersWorld(const Setup& setup, std::uint64_t seed) : setup_(setup), random_(seed) {
-    engine_ = engine_of("page_size: " + std::to_string(setup.page) + "\nindex: radix\nkey: " + setup.key + "\n" +
-                            setup.groups + "\nstore: { host: { layers: 1, streams: { k: 8 } } }\ntiers: { host: { " +
-                            setup.tier + " }" + (setup.storage.empty() ? "" : ", storage: { " + setup.storage + " }") +
-                            " }\nmodel: { name: m, revision: r, dtype: bf16 }\n",
-                        {}, nullptr, setup.tune);
+    const auto document =
+        parse_yaml("page_size: " + std::to_string(setup.page) + "\nindex: radix\nkey: " + setup.key + "\n" +
+                       setup.groups + "\nstore: { host: { layers: 1, streams: { k: 8 } } }\ntiers: { host: { " +
+                       setup.tier + " }" + (setup.storage.empty() ? "" : ", storage: { " + setup.storage + " }") +
+                       " }\nmodel: { name: m, revision: r, dtype: bf16 }\n",
+                   "test");
+    REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
+    auto config = read_engine_config(*document, registry());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    if (setup.tune) setup.tune(*config);
+    ByHand::of_groups.clear();
+    auto engine = Engine::create(*config, registry());
+    REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+    engine_ = std::move(*engine);
+    shelves_ = ByHand::of_groups;
+    keys_.emplace(fingerprint_of(fingerprint_text(*config, state_of(*engine_))), setup.page,
+                  state_of(*engine_).overlap);
     content_.emplace(*engine_);
     look();
   }
 
   void run(int operations) {
     for (int i = 0; i < operations; ++i) {
-      const Names above = above_, below = below_;
+      const Held above = above_, below = below_;
       const char* const done = operate();
       INFO(setup_.name, ", operation ", i, ": ", std::string(done));
       look();
@@ -91,19 +120,30 @@ class TiersWorld {
 
   /// Whatever was there comes back, if nothing was dropped.
   void ask_again() {
-    if (engine_->tiers().counters()[Counter::dropped_tokens_storage] > 0 ||
-        engine_->tiers().counters()[Counter::dropped_tokens_host] > 0)
+    if (shelves_.empty() && (engine_->tiers().counters()[Counter::dropped_tokens_storage] > 0 ||
+                             engine_->tiers().counters()[Counter::dropped_tokens_host] > 0))
       return;
     for (const auto& [prompt, space] : asked_) {
       const auto usable = std::span<const Token>(prompt).first(prompt.size() - 1);
       RequestSpec spec = arrival(prompt);
       spec.space = space;
-      const std::uint32_t expected = longest(ever_, space, usable);
+      look();
+      const std::uint32_t there = std::max(longest(above_, space, usable), longest(below_, space, usable));
+      Expected expected{longest(ever_, space, usable)};
+      if (!shelves_.empty()) expected = to_be_found(space, usable, there);
+      from_host_alone += there;
+      found_again += expected.least;
       Fetch fetch = engine_->tiers().fetch(spec);
       for (int turns = 0; turns < 1000 && !fetch.done(); ++turns) turn(std::max(now_, fetch.ends_us()));
       REQUIRE(fetch.done());
       Request request = engine_->begin(spec, std::move(fetch));
-      REQUIRE(request.matched() == expected);
+      if (shelves_.empty()) REQUIRE(request.matched() == expected.least);
+      // What the host tier has beyond a boundary is under no lock, and may leave it while the rest comes.
+      const bool left = expected.continues_host && request.matched() < expected.least;
+      if (!left) REQUIRE(request.matched() >= expected.least);
+      REQUIRE(request.matched() >= there);
+      REQUIRE(request.matched() <= expected.most);
+      continued += expected.continues_host && !left;
       replay::Trail trail(space);
       trail.follow(prompt);
       content_->check(request, trail, 0, request.matched());
@@ -114,9 +154,13 @@ class TiersWorld {
     }
   }
 
-  std::uint64_t from_below = 0;    ///< tokens that fetches brought from the host tier
-  std::uint64_t from_storage = 0;  ///< and from the storage
-  std::uint64_t asked_again = 0;   ///< prompts that were asked for again
+  std::uint64_t from_below = 0;       ///< tokens that fetches brought from the host tier
+  std::uint64_t from_storage = 0;     ///< and from the storage
+  std::uint64_t asked_again = 0;      ///< prompts that were asked for again
+  std::uint64_t found_again = 0;      ///< tokens of them that were found
+  std::uint64_t from_host_alone = 0;  ///< tokens of them that the pools and the host tier had
+  std::uint64_t continued = 0;        ///< prompts for which it continued what the host tier has of whole paths alone
+  std::uint64_t seen_to_leave = 0;    ///< pages that were seen to leave the host tier, and were then in the storage
   CounterValues counters() const { return engine_->tiers().counters(); }
   std::uint64_t digest() const { return engine_->digest(); }
 
@@ -181,12 +225,13 @@ class TiersWorld {
 
   /// Turns until nothing is on its way.
   void settle() {
-    const Names above = above_, below = below_;
+    const Held above = above_, below = below_;
     while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
     committed_ = false;
     flushed_.reset();
     look();
     check(above, below);
+    check_put();
   }
 
   NamespaceId space() { return engine_->intern({random_.one_in(2) ? "a" : "", {}, {}}); }
@@ -207,12 +252,74 @@ class TiersWorld {
     engine_->turn(now_ = now);
   }
 
-  std::uint32_t longest(const Names& names, NamespaceId space, std::span<const Token> tokens) const {
+  /// The longest prefix of which all groups have what they need.
+  std::uint32_t longest(const Held& held, NamespaceId space, std::span<const Token> tokens) const {
     const auto words = words_of(tokens);
     const Chain chain = chain_of({space, words}, setup_.page, state_of(*engine_).overlap);
-    std::size_t pages = 0;
-    while (pages < chain.size() && names.contains({space, chain[pages]})) ++pages;
-    return static_cast<std::uint32_t>(pages) * setup_.page;
+    return static_cast<std::uint32_t>(
+               boundary(0, chain.size(),
+                        [&](std::size_t g, std::size_t page) { return held[g].contains({space, chain[page]}); })) *
+           setup_.page;
+  }
+  /// Returns the last page boundary, at most `most` pages deep, at which every group has what its reach demands of the
+  /// pages from `from` on; `from` if there is none.
+  template <class Has>
+  std::size_t boundary(std::size_t from, std::size_t most, Has&& has) const {
+    const auto& groups = state_of(*engine_).groups;
+    std::size_t best = from;
+    for (std::size_t end = from + 1; end <= most; ++end) {
+      bool usable = true;
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        for (std::size_t page = from; page < end; ++page)
+          if (groups[g].reach == kWholePath || (end - page - 1) * setup_.page < groups[g].reach) usable &= has(g, page);
+      if (usable) best = end;
+    }
+    return best;
+  }
+  struct Expected {
+    std::uint32_t least = 0;      ///< tokens
+    std::uint32_t most = least;   ///< tokens: a window may be completed by a part of it that the host tier has
+    bool continues_host = false;  ///< it continues what the host tier has of whole paths beyond its boundary
+  };
+  /// What a request finds if it waits for its fetch: the boundary `there` that the pools or the host tier have, or a
+  /// deeper one for which the storage has all that is needed beyond it. Of whole paths the host tier may have more.
+  Expected to_be_found(NamespaceId space, std::span<const Token> tokens, std::uint32_t there) {
+    const auto words = words_of(tokens);
+    const auto& device = state_of(*engine_);
+    const Chain chain = chain_of({space, words}, setup_.page, device.overlap);
+    const auto is_whole = [&](std::size_t g) { return device.groups[g].reach == kWholePath; };
+    const auto has_all = [&](std::size_t page) {
+      bool any = false, all = true;
+      for (std::size_t g = 0; g < device.groups.size(); ++g)
+        if (is_whole(g)) any = true, all &= below_[g].contains({space, chain[page]});
+      return any && all;
+    };
+    std::size_t whole = 0;
+    while (whole < chain.size() && has_all(whole)) ++whole;
+    keys_->follow(keys_->space(device.spaces.tuple_of(space)), words);
+    const auto has = [&](std::size_t g, std::size_t page) {
+      return (is_whole(g) && page < whole) || shelves_[g]->kept.contains(keys_->key(page, g).bits);
+    };
+    const auto anywhere = [&](std::size_t g, std::size_t page) {
+      return above_[g].contains({space, chain[page]}) || below_[g].contains({space, chain[page]}) || has(g, page);
+    };
+    const auto units = [&](std::size_t pages) { return static_cast<std::uint32_t>(pages) * setup_.page; };
+    const std::uint32_t found = units(boundary(there / setup_.page, chain.size(), has));
+    return {found, units(boundary(0, chain.size(), anywhere)), found > there && units(whole) > there};
+  }
+  /// What was seen to leave the host tier in a turn is in the storage, once nothing is on its way.
+  void check_put() {
+    const CounterValues all = counters();
+    for (std::size_t g = 0; g < shelves_.size(); ++g) {
+      for (const auto& name : left_[g]) {
+        const std::vector<std::uint32_t>& words = words_.at(name);
+        keys_->follow(keys_->space(state_of(*engine_).spaces.tuple_of(name.first)), words);
+        if (all[Counter::dropped_tokens_storage] == 0)
+          REQUIRE(shelves_[g]->kept.contains(keys_->key(keys_->pages() - 1, g).bits));
+        ++seen_to_leave;
+      }
+      left_[g].clear();
+    }
   }
   std::vector<std::uint32_t> words_of(std::span<const Token> tokens) const {
     struct Room final : Scratch {
@@ -252,13 +359,11 @@ class TiersWorld {
     const auto went = [&](FetchOutcome outcome) {
       return after.at(Counter::fetches, outcome) > before.at(Counter::fetches, outcome);
     };
-    if (setup_.whole_path) {
-      CHECK(went(FetchOutcome::nothing) == (there <= here));
-      if (went(FetchOutcome::whole)) CHECK(waiting.fetch.tokens() == there - here);
-      if (went(FetchOutcome::cut)) CHECK(waiting.fetch.tokens() < there - here);
-      waiting.until = went(FetchOutcome::whole) ? there : here + waiting.fetch.tokens();
-      if (went(FetchOutcome::joined)) waiting.until = there;
-    }
+    CHECK(went(FetchOutcome::nothing) == (there <= here));
+    if (went(FetchOutcome::whole)) CHECK(waiting.fetch.tokens() == there - here);
+    if (went(FetchOutcome::cut)) CHECK((setup_.whole_path && waiting.fetch.tokens() < there - here));
+    waiting.until = went(FetchOutcome::whole) ? there : here + waiting.fetch.tokens();
+    if (went(FetchOutcome::joined)) waiting.until = there;
     if (went(FetchOutcome::nothing) || went(FetchOutcome::no_room)) CHECK(waiting.fetch.done());
     else if (!waiting.fetch.done()) CHECK(waiting.fetch.ends_us() >= now_);
     if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
@@ -278,12 +383,12 @@ class TiersWorld {
     spec.space = waiting.space;
     const std::uint32_t expected =
         longest(above_, waiting.space, std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1));
-    if (fetched && waiting.fetch.done() && setup_.whole_path) CHECK(expected >= waiting.until);
+    if (fetched && waiting.fetch.done()) CHECK(expected >= waiting.until);
     const std::uint64_t host = engine_->tiers().counters()[Counter::hit_tokens_host],
                         storage = engine_->tiers().counters()[Counter::hit_tokens_storage];
     asked_.emplace(waiting.prompt, waiting.space);
     Request request = engine_->begin(spec, std::move(waiting.fetch));
-    if (setup_.whole_path) CHECK(request.matched() == expected);
+    CHECK(request.matched() == expected);
     from_below += engine_->tiers().counters()[Counter::hit_tokens_host] - host;
     from_storage += engine_->tiers().counters()[Counter::hit_tokens_storage] - storage;
     replay::Trail trail(waiting.space);
@@ -326,29 +431,39 @@ class TiersWorld {
   void look() {
     const Units overlap = state_of(*engine_).overlap;
     above_ = Walked(engine_->index(), setup_.page, overlap).names;
-    below_ = Walked(state_of(*engine_).below->index->component(), setup_.page, overlap).names;
+    Walked below(state_of(*engine_).below->index->component(), setup_.page, overlap);
+    below_ = std::move(below.names);
+    if (!shelves_.empty()) words_.merge(below.words);
   }
 
-  void check(const Names& above, const Names& below) {
+  void check(const Held& above, const Held& below) {
+    for (std::size_t g = 0; g < state_of(*engine_).groups.size(); ++g) check(g, above[g], below[g]);
+  }
+  void check(std::size_t g, const Names& above, const Names& below) {
     const auto within = [](const Names& some, const Names& all) {
       return std::includes(all.begin(), all.end(), some.begin(), some.end());
     };
+    CAPTURE(g);
     // Nothing appears but by a commit or a turn, and below by a turn alone.
-    if (!committed_ && !turned_) REQUIRE(within(above_, above));
-    if (!turned_) REQUIRE(within(below_, below));
-    if (!turned_) ever_.insert(above_.begin(), above_.end());
+    if (!committed_ && !turned_) REQUIRE(within(above_[g], above));
+    if (!turned_) REQUIRE(within(below_[g], below));
+    if (!turned_) ever_[g].insert(above_[g].begin(), above_[g].end());
     // What came by a turn had been there before.
     if (turned_) {
-      REQUIRE(within(above_, ever_));
-      REQUIRE(within(below_, ever_));
+      REQUIRE(within(above_[g], ever_[g]));
+      REQUIRE(within(below_[g], ever_[g]));
     }
+    if (turned_ && !shelves_.empty())
+      std::set_difference(below.begin(), below.end(), below_[g].begin(), below_[g].end(),
+                          std::inserter(left_[g], left_[g].end()));
+    if (flushed_) std::erase_if(left_[g], [&](const auto& name) { return name.first == *flushed_; });
     if (flushed_)
-      std::erase_if(ever_, [&](const auto& name) {
-        return name.first == *flushed_ && !above_.contains(name) && !below_.contains(name);
+      std::erase_if(ever_[g], [&](const auto& name) {
+        return name.first == *flushed_ && !above_[g].contains(name) && !below_[g].contains(name);
       });
     // Where nothing is dropped, what was there is above, below or on its way.
     if (setup_.keeps_all && setup_.storage.empty() && state_of(*engine_).below->moving[0] == 0)
-      for (const auto& name : ever_) REQUIRE((above_.contains(name) || below_.contains(name)));
+      for (const auto& name : ever_[g]) REQUIRE((above_[g].contains(name) || below_[g].contains(name)));
   }
 
   Setup setup_;
@@ -359,7 +474,11 @@ class TiersWorld {
   std::vector<Waiting> fetches_;
   std::vector<std::vector<Token>> history_;
   std::set<std::pair<std::vector<Token>, NamespaceId>> asked_;
-  Names above_, below_, ever_;
+  std::vector<ByHand*> shelves_;  ///< the storages by group, if the test sees into them
+  std::optional<PageKeys> keys_;
+  Held above_, below_, ever_;
+  Held left_;  ///< seen to leave the host tier since nothing was on its way
+  std::map<std::pair<NamespaceId, PrefixName>, std::vector<std::uint32_t>> words_;
   std::uint64_t now_ = 0;
   bool turned_ = false, committed_ = false;
   std::optional<NamespaceId> flushed_;
@@ -396,10 +515,26 @@ const std::vector<Setup>& setups() {
 const std::vector<Setup>& stored_setups() {
   static const std::vector<Setup> all = [] {
     const std::string simulated = ", bandwidth: 100MB/s",
-                      faults = "{ absent: 40, forgets: 20, damaged: 6, late: 15, failed: 15, full: 15, linger: 3 }";
+                      faults = "{ absent: 40, forgets: 20, damaged: 6, late: 15, failed: 15, full: 15, linger: 3 }",
+                      // A read of four groups takes many calls.
+        rarer = "{ absent: 120, forgets: 60, damaged: 18, late: 30, failed: 30, full: 30, linger: 3 }";
     const char* const kPair =
         "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
         "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru } }";
+    const char* const kWindow =
+        "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+        "window: { reach: 10, capacity: 140, allocator: free_list, eviction: lru } }";
+    const char* const kStates =
+        "groups: { full: { reach: path, capacity: 200, allocator: segments, eviction: slru }, "
+        "state: { reach: 1, every: 8, capacity: 60, allocator: contiguous, eviction: lfu } }";
+    const char* const kAll =
+        "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+        "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru }, "
+        "window: { reach: 6, capacity: 140, allocator: free_list, eviction: lru }, "
+        "state: { reach: 1, every: 8, capacity: 80, allocator: free_list, eviction: lru } }";
+    const char* const kWindows =
+        "groups: { near: { reach: 5, capacity: 120, allocator: free_list, eviction: lru }, "
+        "far: { reach: 13, capacity: 140, allocator: free_list, eviction: lru } }";
     const auto ahead = [](std::uint32_t percent, std::uint64_t latency = 0) -> Tune {
       return [=](EngineConfig& config) {
         config.storage_tier.ahead = percent;
@@ -462,6 +597,36 @@ const std::vector<Setup>& stored_setups() {
                     .tier = "capacity: 100, write: write_through",
                     .storage = "in: sim_storage" + simulated,
                     .tune = ahead(30, 20)});
+    for (const auto& [name, groups] : {std::pair{"storage of windows keeps all", kWindow},
+                                       {"storage of states keeps all", kStates},
+                                       {"storage of every kind of group keeps all", kAll},
+                                       {"storage of windows without a whole path keeps all", kWindows}})
+      some.push_back({.name = name,
+                      .groups = groups,
+                      .tier = "capacity: 160, bandwidth: 1GB/s",
+                      .storage = "in: { by_hand: { at_once: true } }" + simulated,
+                      .tune = ahead(50, 20),
+                      .keeps_all = true,
+                      .resizes = false,
+                      .whole_path = false});
+    some.push_back({.name = "faulty storage of windows",
+                    .groups = kWindow,
+                    .tier = "capacity: 100",
+                    .storage = "in: { sim_storage: " + faults + " }" + simulated,
+                    .tune = ahead(30, 20),
+                    .whole_path = false});
+    some.push_back({.name = "faulty storage of every kind of group, in real time",
+                    .groups = kAll,
+                    .tier = "capacity: 100, latency: 30us",
+                    .storage = "in: { sim_storage: " + rarer + " }",
+                    .tune = ahead(20),
+                    .whole_path = false});
+    some.push_back({.name = "storage of states that is written through",
+                    .groups = kStates,
+                    .tier = "capacity: 120, write: write_through, latency: 20us",
+                    .storage = "in: { sim_storage: { linger: 2 } }, write: through" + simulated,
+                    .tune = ahead(5, 20),
+                    .whole_path = false});
     return some;
   }();
   return all;
@@ -503,7 +668,7 @@ TEST_CASE("the same requests under two tiers decide the same") {
 TEST_CASE("three tiers: nothing that is not right is found, whatever the storage does, and every page has its owner") {
   for (const Setup& setup : stored_setups()) {
     CAPTURE(setup.name);
-    std::uint64_t asked = 0, from_storage = 0;
+    std::uint64_t asked = 0, from_storage = 0, found_again = 0, from_host_alone = 0, left = 0, continued = 0;
     std::map<std::string_view, std::uint64_t> all;
     std::array<std::uint64_t, std::size(kBringOutcomes)> brings{};
     for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
@@ -513,6 +678,10 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
       tiers.end();
       if (setup.keeps_all) tiers.ask_again();
       asked += tiers.asked_again;
+      found_again += tiers.found_again;
+      from_host_alone += tiers.from_host_alone;
+      left += tiers.seen_to_leave;
+      continued += tiers.continued;
       from_storage += tiers.from_storage;
       const CounterValues counters = tiers.counters();
       for_each_counter([&](Counter counter, const CounterInfo& info) { all[info.name] += counters[counter]; });
@@ -524,6 +693,13 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     if (setup.name != "storage later than its time") CHECK(from_storage > 0);
     else CHECK(count(BringOutcome::late) > 0);
     if (setup.keeps_all) CHECK(asked > 0);
+    if (setup.keeps_all && !setup.whole_path) {
+      MESSAGE(setup.name, ": ", found_again, " tokens are found again, of which the pools and the host tier had ",
+              from_host_alone, "; ", continued, " prompts continued whole paths of the host tier; ", left,
+              " pages were seen to leave the host tier");
+      CHECK(found_again > from_host_alone);
+      CHECK(left > 0);
+    }
     if (setup.name.starts_with("faulty")) {
       CHECK(all["damaged_records_storage"] > 0);
       CHECK(all["breaks_storage"] > 0);

@@ -112,6 +112,13 @@ TEST_CASE("scripted: each answer is that of the command before it in line") {
   REQUIRE(fates_of_put(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   const Keys keys{blocks_of(1, 1)[0], blocks_of(2, 1)[0], blocks_of(3, 1)[0]};
   CHECK(fates_of(*caller, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
+  CHECK(caller->find_each_now(kSpace, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
+  // What one key is not answered for says nothing about the others.
+  int asked = 0;
+  server.script([&](const Heard& heard) {
+    return heard.words[0] == "EXISTS" && asked++ == 0 ? Answer("-ERR not now\r\n") : Answer();
+  });
+  CHECK(caller->find_each_now(kSpace, keys) == std::vector<Fate>{Fate::failed, Fate::absent, Fate::absent});
 }
 
 TEST_CASE("scripted: a value of another length is no record, and is removed") {

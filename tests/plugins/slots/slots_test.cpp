@@ -234,6 +234,7 @@ TEST_CASE("slots: a prefix is shortened from its end, the one that was not used 
   // More than there is room for: the first ones are kept.
   CHECK(done_in(caller.put_now(kSpace, path_of(4, 13))) == 12);
   CHECK(caller.find_now(kSpace, path_of(4, 13)) == 12);
+  CHECK(done_in(caller.find_each_now(kSpace, path_of(4, 4, 10))) == 2);
   // Also where the first ones are there already, and nothing else could be given up.
   caller.storage().remove(kSpace, path_of(4, 4, 8));
   CHECK(done_in(caller.put_now(kSpace, path_of(4, 14))) == 12);

@@ -25,6 +25,9 @@ class Shelf final : public PageStorage {
     while (found < keys.size() && records.contains(keys[found].bits[0])) ++found;
     ended_.push_back({ticket, fate, found, {}});
   }
+  void find_each(std::uint64_t, const PageKey&, std::span<const PageKey>, std::uint64_t) override {
+    FAIL("chunks are never looked up one by one");
+  }
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
            std::uint64_t) override {
     CHECK(keys.size() <= 4);

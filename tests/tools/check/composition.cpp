@@ -69,13 +69,12 @@ std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
   std::string text =
       fmt::format("tiers: {{ host: {{ capacity: {}, write: {}, bandwidth: {}MB/s, latency: {}us }}",
                   some_pages(random) * page, one_of(random, kWrites), random.one_in(2) ? 0 : 50, random.below(100));
-  bool whole_paths = true;  // a storage has no records of other groups
-  for (std::size_t at = 0; (at = engine.find("reach: ", at)) != std::string::npos; ++at)
-    whole_paths &= engine.compare(at, 11, "reach: path") == 0;
-  if (!whole_paths || engine.find("store: none") != std::string::npos || random.one_in(3)) return text + " }\n";
-  return text +
-         fmt::format(", storage: {{ in: {{ sim_storage: {} }} }} }}\nmodel: {{ name: m, revision: r, dtype: d }}\n",
-                     simulated_storage(seed));
+  if (engine.find("store: none") != std::string::npos || random.one_in(3)) return text + " }\n";
+  const char* const write = random.one_in(4) ? "through" : "on_evict";
+  return text + fmt::format(
+                    ", storage: {{ in: {{ sim_storage: {} }}, write: {}, bandwidth: {}MB/s }} }}\n"
+                    "model: {{ name: m, revision: r, dtype: d }}\n",
+                    simulated_storage(seed), write, random.one_in(2) ? 0 : 50);
 }
 
 /// Returns tenants for one engine in three that keeps them apart. Their names are those of Trial's namespaces.

@@ -150,6 +150,10 @@ class FaultyStorage final : public PageStorage {
             std::uint64_t within_us) override {
     inner_->find(ticket, space, keys, within_us);
   }
+  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                 std::uint64_t within_us) override {
+    inner_->find_each(ticket, space, keys, within_us);
+  }
   void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override {
     inner_->put(ticket, space, keys, records, within_us, keep_s);
@@ -218,8 +222,7 @@ class FaultyIndex final : public PrefixIndex {
   }
   GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override {
     GroupPages evicted = inner_->evict(group, pages, cause, told);
-    // Above a storage the engine takes the pages of the host tier from the visitor.
-    if (!told || !below_) drop_one(evicted, Lie::forgets);
+    drop_one(evicted, Lie::forgets);
     return evicted;
   }
   GroupPages flush(NamespaceId space) override {

@@ -4,6 +4,7 @@
 #include <check/faulty.h>
 #include <check/program.h>
 #include <conformance/model/effort.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
@@ -235,14 +236,17 @@ TEST_CASE("check: a failure that happens only once is reported with its message"
 }
 
 TEST_CASE("check: an engine's storage is simulated, so that no folder and no server is touched") {
-  const auto config =
-      load_engine_config(std::string(kSourceFolder) + "/configs/engines/tiers_slots.yaml", {}, registry());
-  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
-  const std::string text = made_small(*config, 1, registry());
-  CHECK(text.find("sim_storage") != std::string::npos);
-  CHECK(text.find("/var/tmp") == std::string::npos);
-  const Summary summary = campaign({.engines = {*config}, .seed = 5, .operations = with_effort(40'000), .jobs = 2});
-  CHECK_MESSAGE(!summary.failure, (summary.failure ? summary.failure->found.sentence : ""));
+  for (const char* const name : {"tiers_slots", "tiers_hybrid"}) {
+    CAPTURE(name);
+    const auto config =
+        load_engine_config(fmt::format("{}/configs/engines/{}.yaml", kSourceFolder, name), {}, registry());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    const std::string text = made_small(*config, 1, registry());
+    CHECK(text.find("sim_storage") != std::string::npos);
+    CHECK(text.find("/var/tmp") == std::string::npos);
+    const Summary summary = campaign({.engines = {*config}, .seed = 5, .operations = with_effort(40'000), .jobs = 2});
+    CHECK_MESSAGE(!summary.failure, (summary.failure ? summary.failure->found.sentence : ""));
+  }
 }
 
 TEST_CASE("check: the earliest episode that fails is the one that is reported") {
