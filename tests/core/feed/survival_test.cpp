@@ -261,6 +261,22 @@ TEST_CASE("feed: a thousand mappings may be made one after the other, and 256 at
   CHECK(one(all.back()));
 }
 
+TEST_CASE("feed: a mapping that the system refuses is none, and takes the place of no other") {
+  for (int i = 0; i < 300; ++i) {
+    SharedMapping mapping;
+    REQUIRE_FALSE(mapping.map(-1, 4096, SharedMapping::Access::read));
+    REQUIRE(errno == EBADF);
+    REQUIRE_FALSE(static_cast<bool>(mapping));
+    REQUIRE_FALSE(mapping.cut());
+  }
+  const UniqueFd object(::memfd_create("mappings", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(object.get(), 4096) == 0);
+  SharedMapping mapping;
+  REQUIRE(mapping.map(object.get(), 4096, SharedMapping::Access::read));
+  CHECK_FALSE(mapping.let_write(1, 4096, false));  // not whole machine pages
+  CHECK(mapping.let_write(0, 4096, false));
+}
+
 TEST_CASE("recording: a disk without room is a sentence, and what was written stays beside the name") {
   const std::string path = (std::filesystem::temp_directory_path() / own_name("full")).string();
   FeedConfig config;
