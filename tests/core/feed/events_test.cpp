@@ -204,8 +204,32 @@ TEST_CASE("session: a feed follows an index without an engine, its caller's pool
     return ids;
   }();
   CHECK(waiting == std::vector<std::uint64_t>{static_cast<std::uint64_t>(one.node)});
+  // Each step of a request is in the feed when it is made, and a reader that comes later is told the same.
+  CHECK(session->progress(request, RequestPhase::running, 20, 12, 31));
+  session->end_operation(Operation::advance);
+  take_all(reader, mirror);
+  FeedReader late(session->feed()->writer().header());
+  Mirror other(session->feed()->writer().header());
+  session->poll();
+  take_all(late, other);
+  for (const Mirror* const each : {&mirror, &other}) {
+    REQUIRE(each->requests().size() == 1);
+    const inspector::MirrorRequest& seen = each->requests()[0];
+    CHECK(seen.id == request);
+    CHECK(seen.space == space);
+    CHECK(seen.prompt == 30);
+    CHECK(seen.matched == 8);
+    CHECK(seen.computed == 20);
+    CHECK(seen.committed == 12);
+    CHECK(seen.known == 31);
+    CHECK_FALSE(seen.ended());
+  }
   CHECK(session->progress(request, RequestPhase::finished, 30, 28, 30));
   CHECK_FALSE(session->progress(request, RequestPhase::finished, 30, 28, 30));
+  session->end_operation(Operation::release);
+  take_all(reader, mirror);
+  REQUIRE(mirror.requests().size() == 1);
+  CHECK(mirror.requests()[0].ended());
   index.release(two);
 }
 
