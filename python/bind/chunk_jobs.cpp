@@ -18,7 +18,7 @@ bool ChunkStorage::begin_calls() {
   for (std::size_t i = 0; i < jobs_.size();) {
     Job& job = *jobs_[i];
     const std::size_t before = jobs_.size();
-    while (calls_.size() < settings_.storage->traits().calls && begin_job(job)) any = true;
+    while (calls_.size() < std::max(settings_.storage->traits().calls, 1U) && begin_job(job)) any = true;
     end_if_done(job);
     if (jobs_.size() == before) ++i;
     else any = true;
@@ -44,9 +44,9 @@ bool ChunkStorage::begin_job(Job& job) {
     settings_.storage->find(ticket_, space_, job.keys, limit_us());
     return true;
   }
-  const std::size_t count =
-      std::min({job.chunks.size() - job.next, free_.size(), std::size_t{settings_.storage->traits().batch},
-                std::max<std::size_t>(settings_.staging / kParts, 1)});
+  const std::size_t count = std::min({job.chunks.size() - job.next, free_.size(),
+                                      std::size_t{std::max(settings_.storage->traits().batch, 1U)},
+                                      std::max<std::size_t>(settings_.staging / kParts, 1)});
   if (count == 0) return false;
   Call call;
   call.job = &job, call.first = job.next, call.count = count;

@@ -89,8 +89,13 @@ def edit_of(text, code, place):
         opens = code.find("(", end)
         return choice(text, place, at, closing(code, opens) + 1) if opens >= 0 else None
     begin = begin_of(code, at)
-    while begin < at and text[begin].isspace():
-        begin += 1
+    while True:
+        while begin < at and text[begin].isspace():
+            begin += 1
+        guard = re.compile(r"(?:if|for|while) \(").match(code, begin, at)  # in front of a statement without braces
+        if not guard:
+            break
+        begin = closing(code, guard.end() - 1) + 1
     return choice(text, place, begin, end_of(code, end))
 
 

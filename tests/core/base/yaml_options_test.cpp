@@ -339,6 +339,21 @@ TEST_CASE("options: help") {
   CHECK(dump_options(asks) == dump_options([](Options& o) { Config().visit(o); }));
 }
 
+TEST_CASE(
+    "options: a dump has each text with a longest length, also an empty one, and of the others those that are given") {
+  for (const std::size_t longest : {1UL, 2UL, 4096UL}) {
+    std::string short_text, free_text;
+    const Walk walk = [&](Options& o) {
+      o.text("short", short_text, longest, "");
+      o.optional("free", free_text, "");
+    };
+    CHECK(dump_options(walk).starts_with("{ short: "));
+    CHECK(dump_options(walk).find("free") == std::string::npos);
+    free_text = "x";
+    CHECK(dump_options(walk).find(", free: x }") != std::string::npos);
+  }
+}
+
 TEST_CASE("options: a dump reads back to the same") {
   CHECK(dump_options([](Options&) {}) == "{}");
   const auto [config, complaints] = read<Config>(

@@ -47,6 +47,26 @@ std::string row_of(const Request& request, std::size_t group) {
 
 }  // namespace
 
+TEST_CASE("groups: a window that moves on is an operation whose pages are checked, with a feed and without") {
+  std::uint64_t checks[2];
+  for (const bool feed : {false, true}) {
+    const auto engine = engine_of(kWindow, {feed ? "feed={heap: {}}" : "feed={off: {}}"});
+    const auto prompt = tokens(1, 100);
+    Request request = engine->begin(arrival(prompt));
+    checks[feed] = 0;
+    for (std::uint32_t at = 10; at <= 100; at += 10) {
+      REQUIRE(request.reserve(at));
+      const std::uint64_t before = engine->ledger().checks();
+      request.advance(at);
+      checks[feed] += engine->ledger().checks() - before;
+    }
+    request.finish(100);
+    check_settled(*engine);
+  }
+  CHECK(checks[0] >= 2 * 10);  // of two groups
+  CHECK(checks[1] == checks[0]);
+}
+
 TEST_CASE("groups: what lies behind the last state of a finished request is of no use and is free at once") {
   const auto engine = engine_of(kState);
   const auto prompt = tokens(1, 15);

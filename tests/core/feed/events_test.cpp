@@ -7,6 +7,7 @@
 #include <sources/recording.h>
 #include <support/engines.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -30,6 +31,13 @@ void round_trip(const T& event, std::set<int>& kinds) {
     if constexpr (std::is_same_v<std::decay_t<decltype(came)>, T>) found = std::memcmp(&came, &sent, sizeof(sent)) == 0;
   }));
   CHECK_MESSAGE(found, "kind ", int{sent.kind});
+  // What a sender does not set is 0, but for the share of a tenant without one.
+  auto plain = std::bit_cast<Event>(T{});
+  if constexpr (std::is_same_v<T, event::TenantShare>)
+    plain = std::bit_cast<Event>(T{.ceiling = T{}.ceiling + 1, .weight = T{}.weight - 1'000'000});
+  CHECK_MESSAGE(plain.group == 0, "kind ", int{sent.kind});
+  CHECK_MESSAGE(std::ranges::all_of(plain.fields, [](std::uint8_t byte) { return byte == 0; }), "kind ",
+                int{sent.kind});
 }
 
 constexpr NodeId kNode{0x0000'0003'0000'0007}, kOther{0x0000'0001'0000'0009};
@@ -198,8 +206,32 @@ TEST_CASE("session: a feed follows an index without an engine, its caller's pool
     return ids;
   }();
   CHECK(waiting == std::vector<std::uint64_t>{static_cast<std::uint64_t>(one.node)});
+  // Each step of a request is in the feed when it is made, and a reader that comes later is told the same.
+  CHECK(session->progress(request, RequestPhase::running, 20, 12, 31));
+  session->end_operation(Operation::advance);
+  take_all(reader, mirror);
+  FeedReader late(session->feed()->writer().header());
+  Mirror other(session->feed()->writer().header());
+  session->poll();
+  take_all(late, other);
+  for (const Mirror* const each : {&mirror, &other}) {
+    REQUIRE(each->requests().size() == 1);
+    const inspector::MirrorRequest& seen = each->requests()[0];
+    CHECK(seen.id == request);
+    CHECK(seen.space == space);
+    CHECK(seen.prompt == 30);
+    CHECK(seen.matched == 8);
+    CHECK(seen.computed == 20);
+    CHECK(seen.committed == 12);
+    CHECK(seen.known == 31);
+    CHECK_FALSE(seen.ended());
+  }
   CHECK(session->progress(request, RequestPhase::finished, 30, 28, 30));
   CHECK_FALSE(session->progress(request, RequestPhase::finished, 30, 28, 30));
+  session->end_operation(Operation::release);
+  take_all(reader, mirror);
+  REQUIRE(mirror.requests().size() == 1);
+  CHECK(mirror.requests()[0].ended());
   index.release(two);
 }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "two_processes.h"
@@ -259,6 +260,55 @@ TEST_CASE("feed: a thousand mappings may be made one after the other, and 256 at
   CHECK(errno == EMFILE);
   all.erase(all.begin());
   CHECK(one(all.back()));
+}
+
+TEST_CASE("feed: a mapping that the system refuses is none, and takes the place of no other") {
+  for (int i = 0; i < 300; ++i) {
+    SharedMapping mapping;
+    REQUIRE_FALSE(mapping.map(-1, 4096, SharedMapping::Access::read));
+    REQUIRE(errno == EBADF);
+    REQUIRE_FALSE(static_cast<bool>(mapping));
+    REQUIRE_FALSE(mapping.cut());
+  }
+  const UniqueFd object(::memfd_create("mappings", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(object.get(), 4096) == 0);
+  SharedMapping mapping;
+  REQUIRE(mapping.map(object.get(), 4096, SharedMapping::Access::read));
+  CHECK_FALSE(mapping.let_write(1, 4096, false));  // not whole machine pages
+  CHECK(mapping.let_write(0, 4096, false));
+}
+
+TEST_CASE("recording: it replaces a recording, an empty file or nothing, and what else has its name stays as it was") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("name")).string();
+  FeedConfig config;
+  config.kind = FeedConfig::Kind::file;
+  config.name = path;
+  FeedShape shape;
+  shape.page_size = 16, shape.groups = 1;
+  const auto record = [&] {
+    const auto sink = FeedSink::open(config, shape);
+    if (!sink) return sink.error().text;
+    (*sink)->writer().push(event::Commit{.operations = 1});
+    (*sink)->writer().publish();
+    (*sink)->finish();
+    return (*sink)->failure();
+  };
+  for (const char* suffix : {"", ".part"}) {  // its name, and that of an unfinished one
+    const std::string there = path + suffix;
+    CHECK(record().empty());  // nothing has the name
+    if (*suffix != '\0') std::filesystem::rename(path, there);
+    CHECK(record().empty());  // a recording
+    std::ofstream(there, std::ios::trunc).close();
+    CHECK(record().empty());  // an empty file
+    for (const std::string& other : {std::string("x"), std::string(8192, 'x')}) {
+      std::ofstream(there, std::ios::trunc) << other;
+      CHECK(record().find("this is not a recording") != std::string::npos);
+      std::ifstream file(there);
+      CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == other);
+      std::filesystem::remove(there);
+    }
+    std::filesystem::remove(path);
+  }
 }
 
 TEST_CASE("recording: a disk without room is a sentence, and what was written stays beside the name") {

@@ -19,31 +19,80 @@ constexpr Units kUnitsOfPage = 4;
 /// The engine's side and the reader's of one queue.
 class ByHand {
  public:
-  ByHand(std::uint32_t groups, std::uint32_t overlap) {
+  ByHand(std::uint32_t groups, std::uint32_t overlap, KvEventsConfig config = of_vllm()) {
     TreeListener::Facts facts;
     facts.shape.page_size = kUnitsOfPage, facts.shape.overlap = overlap, facts.shape.groups = groups;
     for (std::uint32_t g = 0; g < groups; ++g) facts.shape.reaches[g] = g == 0 ? kWholePath : 16;
     facts.words = 1000;
     REQUIRE(queue.begin(facts).empty());
-    config_.dialect = KvEventsConfig::Dialect::arrays, config_.hashes = KvEventsConfig::Hashes::vllm;
-    events_.emplace(config_, queue);
+    events_.emplace(config, queue);
   }
-  /// What the newest operation tells. REQUIRES: it takes no second call for a part.
+  static KvEventsConfig of_vllm() {
+    KvEventsConfig config;
+    config.dialect = KvEventsConfig::Dialect::arrays, config.hashes = KvEventsConfig::Hashes::vllm;
+    return config;
+  }
+  /// What the newest operation tells.
   const kv_events::EventBatch& told() {
     queue.turn();
     batch_.clear();
-    while (const TreeQueue::Record* record = queue.next()) REQUIRE(events_->take(*record, batch_));
+    while (const TreeQueue::Record* record = queue.next())
+      while (!events_->take(*record, batch_)) {
+      }
     return batch_;
   }
   TreeQueue queue{TreeQueue::WhenFull::drop};
 
  private:
-  KvEventsConfig config_;
   std::optional<BlockEvents> events_;
   kv_events::EventBatch batch_;
 };
 
+/// The names of the fields that are sent; of those sent as nil with "=nil".
+std::vector<std::string> fields_of(const kv_events::Event& event) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kv_events::kFields; ++i) {
+    const auto field = static_cast<kv_events::Field>(i);
+    if (event.is_present(field))
+      names.push_back(std::string(kv_events::name_of(field)) + (event.has(field) ? "" : "=nil"));
+  }
+  return names;
+}
+
 }  // namespace
+
+TEST_CASE("an event has the fields that the servers send, no more and no fewer") {
+  using Names = std::vector<std::string>;
+  const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto tell = [&](ByHand& index) {
+    index.queue.space(NamespaceId{1}, "salt", "adapter");
+    index.queue.added({.resident = 3, .node = NodeId{1}, .length = kUnitsOfPage}, words.data());
+    index.queue.added({.resident = 1, .node = NodeId{2}, .parent = 1, .length = kUnitsOfPage}, words.data());
+    index.queue.added({.resident = 1, .space = NamespaceId{1}, .node = NodeId{3}, .length = kUnitsOfPage},
+                      words.data());
+    index.queue.removed({.node = NodeId{2}});
+    std::vector<Names> all;
+    for (const kv_events::Event& event : index.told().events) all.push_back(fields_of(event));
+    return all;
+  };
+  ByHand sglang(1, 0, KvEventsConfig{}), vllm(2, 0);
+  const Names stored{"block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id=nil", "medium"};
+  Names root = stored, salted = stored;
+  root[1] += "=nil";
+  salted = root;
+  salted.insert(salted.end(), {"lora_name", "cache_salt"});
+  CHECK(tell(sglang) == std::vector<Names>{root, stored, salted, {"block_hashes", "medium"}});
+  const auto with = [](Names names, const Names& more) {
+    names.insert(names.end(), more.begin(), more.end());
+    return names;
+  };
+  const Names full{"lora_name=nil", "group_idx", "kv_cache_spec_kind"};
+  CHECK(tell(vllm) == std::vector<Names>{with(root, full),
+                                         with(root, with(full, {"kv_cache_spec_sliding_window"})),
+                                         with(stored, full),
+                                         with(root, {"lora_name", "extra_keys", "group_idx", "kv_cache_spec_kind"}),
+                                         {"block_hashes", "medium", "group_idx"}});
+}
 
 TEST_CASE("a salt of any length is told as MessagePack has it and part of a name as CBOR has it") {
   struct Length {

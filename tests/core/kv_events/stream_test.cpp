@@ -1,5 +1,6 @@
 #include <canopy/kv_events/codec.h>
 #include <canopy/kv_events/hash_chain.h>
+#include <canopy/kv_events/msgpack.h>
 #include <canopy/kv_events/stream.h>
 #include <doctest/doctest.h>
 
@@ -46,6 +47,18 @@ TEST_CASE("events: a message is in the last two frames, whatever the release") {
   CHECK(of({"", "", end, ""})->is_end);
   CHECK(of({"p"}).error().text.find("a message has 1 frames") == 0);
   CHECK(of({"short", "p"}).error().text.find("has 5 bytes; expected a sequence of 8") != std::string::npos);
+}
+
+TEST_CASE("events: numbers of one to eight bytes are read as they were written") {
+  for (unsigned bytes = 1; bytes <= 8; ++bytes) {
+    const std::uint64_t number = 0xF1E2D3C4B5A69788u >> (64 - 8 * bytes);
+    std::string text;
+    append_big_endian(text, number, bytes);
+    CHECK(text.size() == bytes);
+    CHECK(text[0] == '\xf1');
+    CHECK(big_endian(text) == number);
+  }
+  CHECK(big_endian({}) == 0);
 }
 
 TEST_CASE("events: a recorded stream that is cut or no stream has a sentence") {

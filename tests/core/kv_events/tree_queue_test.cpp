@@ -118,6 +118,19 @@ TEST_CASE("the queue's memory is a full index's words, and a reader that keeps u
   CHECK(queue.used() < 200'000);
 }
 
+TEST_CASE("half of the queue holds the record of a node that fills the index, however long its pages are") {
+  for (const Units page : {1U, 16U, 256U, 65536U})
+    for (const std::uint64_t words : {1ULL, 131'071ULL, 131'072ULL, 131'073ULL, 1ULL << 20, 1ULL << 24}) {
+      CAPTURE(page);
+      CAPTURE(words);
+      TreeQueue queue(TreeQueue::WhenFull::drop);
+      TreeListener::Facts facts;
+      facts.shape.page_size = page, facts.words = words;
+      REQUIRE(queue.begin(facts).empty());
+      CHECK(queue.bytes() / 2 >= sizeof(TreeQueue::Record) + words * 4);
+    }
+}
+
 TEST_CASE("a prompt that is larger than an event's most blocks comes in parts") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);

@@ -85,6 +85,8 @@ class ByHand final : public PageStorage {
   StorageTraits traits() const override { return {.batch = 4}; }
   StorageUse use() const override { return {}; }
 
+  std::uint64_t record_bytes() const { return context_.record_bytes; }
+
   std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
   std::vector<std::span<std::byte>> memory;  ///< that it was told of
   std::vector<Call> begun;
@@ -153,6 +155,23 @@ inline std::uint64_t in_host(const Engine& engine) {
 }
 inline std::uint64_t brings(const Engine& engine, BringOutcome outcome) {
   return engine.tiers().counters().at(Counter::fetches_storage, outcome);
+}
+
+/// Calls and bytes are shown as pending that the storage has not ended. After a turn.
+inline void check_pending(const Engine& engine) {
+  const CounterValues& shown = engine.tiers().counters();
+  for (const auto& [kind, lane] :
+       {std::pair{'f', StorageLane::find}, {'g', StorageLane::get}, {'p', StorageLane::put}}) {
+    std::uint64_t calls = 0, bytes = 0;
+    for (const ByHand::Call& call : ByHand::last->begun) {
+      if (call.kind != kind) continue;
+      ++calls;
+      if (kind != 'f') bytes += call.keys.size() * ByHand::last->record_bytes();
+    }
+    CAPTURE(kind);
+    REQUIRE(shown.at(Counter::pending_calls_storage, lane) == calls);
+    REQUIRE(shown.at(Counter::pending_bytes_storage, lane) == bytes);
+  }
 }
 
 /// A prompt of ten pages is in the storage, and nowhere else.

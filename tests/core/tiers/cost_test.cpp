@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <cache/tier_board.h>
 #include <tiers/cost_model.h>
 #include <tiers/lane.h>
 #include <tiers/prefetch.h>
@@ -75,6 +76,36 @@ TEST_CASE("cost: a storage that was slow is tried again after a while") {
   int tried = 0;
   for (int i = 0; i < 320; ++i) tried += seen.try_anyway();
   CHECK(tried == 10);
+}
+
+TEST_CASE("cost: the speed that is shown is what arrived in the time in which calls were pending, lately") {
+  TierBoard::Speed speed;
+  CHECK(speed.call_us() == kUnlimited);
+  CHECK(speed.bandwidth() == kUnlimited);
+  std::uint64_t now = 7;
+  const auto call = [&](std::uint64_t us, std::uint64_t bytes) {
+    speed.begun(now);
+    speed.ended(now, now + us, bytes);
+    now += us + 1'000'000;  // a second in which none is pending
+  };
+  for (int i = 0; i < 100; ++i) {
+    call(100'000, 200'000);
+    REQUIRE(speed.bandwidth() == 2'000'000);
+    REQUIRE(speed.call_us() == 100'000);
+  }
+  for (int i = 0; i < 100; ++i) call(200'000, 100'000);
+  CHECK(speed.bandwidth() < 505'000);
+  CHECK(speed.bandwidth() > 495'000);
+  CHECK(speed.call_us() > 199'900);
+  speed.begun(now);
+  speed.ended(now, now + 2'000'000, 0);  // one that brought nothing took its time as well
+  CHECK(speed.bandwidth() < 260'000);
+  // Two that were pending together take their time once.
+  TierBoard::Speed both;
+  both.begun(0);
+  both.ended(0, 500, 1000);
+  both.ended(100, 1000, 1000);
+  CHECK(both.bandwidth() == 2'000'000);
 }
 
 TEST_CASE("cost: a fetch begins if it is faster than computing, with what the lane has to do first") {

@@ -5,6 +5,7 @@
 #include <tiers/rank_meeting.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <thread>
@@ -117,6 +118,16 @@ std::uint64_t brings_whole(const Engine& engine) {
   return engine.tiers().counters().at(Counter::fetches_storage, BringOutcome::whole);
 }
 
+/// No call is shown as pending, and this many of each kind as ended: finds, gets and puts.
+void check_ended(const Engine& engine, const std::array<std::uint64_t, 3>& calls) {
+  for (const StorageLane lane : {StorageLane::find, StorageLane::get, StorageLane::put}) {
+    CAPTURE(static_cast<int>(lane));
+    CHECK(engine.tiers().counters().at(Counter::calls_storage, lane) == calls[static_cast<std::size_t>(lane)]);
+    CHECK(engine.tiers().counters().at(Counter::pending_calls_storage, lane) == 0);
+    CHECK(engine.tiers().counters().at(Counter::pending_bytes_storage, lane) == 0);
+  }
+}
+
 constexpr std::size_t kFinds = 4, kGets = kFinds + Agreement::kSlots * Agreement::kSlotValues;
 
 }  // namespace
@@ -156,6 +167,7 @@ TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found w
   CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::failed) == 1);
   for (std::uint64_t now = 9; now < 12; ++now) engine->turn(now);
   CHECK(peer.exchanges == 11);
+  check_ended(*engine, {1, 1, 1});
   check_settled(*engine);
 }
 

@@ -1,4 +1,6 @@
 /// An engine brings from a storage what it has, waits no longer than that is worth, and lets go of it.
+#include <canopy/base/random.h>
+
 #include "by_hand.h"
 
 using namespace canopy;
@@ -80,6 +82,33 @@ TEST_CASE(
   check_settled(*engine);
 }
 
+TEST_CASE("storage: it is not given up for records that it brought and that wait for a slow copy in front of them") {
+  constexpr std::uint64_t kCopy = 200'000'000;  // far longer than a call may be overdue
+  const auto engine = stored_engine({"tiers.host.latency=200s"});
+  ByHand& storage = *ByHand::last;
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  std::uint64_t now = kCopy;
+  engine->turn(now);
+  storage.end('p');
+  engine->turn(++now);
+  REQUIRE(storage.kept.size() == 10);
+  leave(*engine, {prompt.begin(), prompt.begin() + 20});
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(++now);
+  storage.end('g');
+  engine->turn(++now);
+  for (int i = 0; i < 19; ++i) {
+    engine->turn(now += kCopy / 20);
+    CHECK(state_of(*engine).below->moving[0] == 10);
+    CHECK(state_of(*engine).board.health.state == StorageState::closed);
+  }
+  engine->turn(now += kCopy / 10);
+  CHECK(in_host(*engine) == 40);
+}
+
 TEST_CASE("storage: what is late holds up no request, and its pages are kept until the storage has ended the call") {
   const auto engine =
       stored_engine({"tiers.storage.within=1ms"}, [](EngineConfig& config) { config.storage_tier.find_within = 500; });
@@ -111,6 +140,38 @@ TEST_CASE("storage: what is late holds up no request, and its pages are kept unt
   CHECK(state_of(*engine).below->moving[0] == 0);
   CHECK(in_host(*engine) == 0);  // it came too late for its request
   check_settled(*engine);
+}
+
+TEST_CASE("storage: what is shown as pending is what the storage has not ended, in calls and in bytes") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  Random random(36);
+  std::uint64_t now = 0, moved = 0;
+  for (int round = 0; round < 200; ++round) {
+    const auto prompt = tokens(static_cast<Token>(100 * random.below(6)), 41);
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
+    if (random.one_in(2)) {
+      leave(*engine, prompt);
+      engine->make_free(0, 16);
+    }
+    for (int turn = 0; turn < 3; ++turn) {
+      for (const char kind : {'f', 'g', 'p'})
+        if (random.one_in(2)) {
+          for (const ByHand::Call& call : storage.begun)
+            if (call.kind == kind && kind != 'f') moved += call.keys.size() * storage.record_bytes();
+          storage.end(kind);
+        }
+      engine->turn(now += 10);
+      check_pending(*engine);
+    }
+  }
+  const CounterValues& shown = engine->tiers().counters();
+  CHECK(moved > 0);
+  CHECK(shown.at(Counter::moved_bytes_storage, StorageLane::get) +
+            shown.at(Counter::moved_bytes_storage, StorageLane::put) ==
+        moved);
+  for (const char kind : {'f', 'g', 'p'}) storage.end(kind);
+  engine->turn(now + 10);
 }
 
 TEST_CASE("storage: a flush takes what is on its way from it, and says if it cannot be promised") {

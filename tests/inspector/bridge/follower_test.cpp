@@ -16,6 +16,22 @@ TEST_CASE("each batch of a stream leaves the tree that a plain map has") {
   }
 }
 
+TEST_CASE("a reader that comes late is sent the whole tree") {
+  Server server(11, 0);
+  Followed followed(false);
+  std::uint64_t now = 0;
+  for (int step = 0; step < 100; ++step) {
+    server.act();
+    for (const Sent& sent : server.ring)
+      followed.follower.take(0, {"topic", sent.sequence, sent.payload, false}, false, ++now);
+    followed.follower.turn(now);
+  }
+  followed.turn();
+  REQUIRE(followed.mirror);
+  CHECK(followed.mirror->node_count() > 0);
+  check_same(followed, server);
+}
+
 TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late ends in the same tree after replay") {
   std::uint64_t repaired = 0, restarts = 0, before = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

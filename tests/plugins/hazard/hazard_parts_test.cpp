@@ -394,6 +394,30 @@ TEST_CASE("hazard: an index that lost has to prove more") {
   CHECK(rounds[5] < 1'000);
 }
 
+TEST_CASE(
+    "hazard: pools that hold all that is wanted, to the last token, are no evidence, and a flush leaves none either") {
+  Match match;
+  match.learn();
+  std::vector<Lives::Id> wanted(3);
+  for (int i = 0; i < 300; ++i) {  // lru misses some: the index is in use
+    Lives::Id& again = wanted[static_cast<std::size_t>(i) % 3];
+    again = match.ask(again, {2, 0, 0, 0});
+    for (int j = 0; j < 3; ++j) match.ask();
+  }
+  REQUIRE_FALSE(match.duel.lru_rules());
+  match.duel.clear();
+  std::vector<Lives::Id> all(4);
+  for (int round = 0; round < 300; ++round)
+    for (Lives::Id& again : all) again = match.ask(again);
+  CHECK_FALSE(match.duel.lru_rules());
+  match.room = 100 * 512.0;
+  std::vector<Lives::Id> many;
+  for (int i = 0; i < 80; ++i) many.push_back(match.ask());
+  match.duel.clear();
+  for (const Lives::Id id : many) match.ask(id);
+  CHECK_FALSE(match.duel.lru_rules());
+}
+
 TEST_CASE("hazard: a flush empties both pools of names") {
   Match match;
   match.learn();

@@ -179,6 +179,42 @@ TEST_CASE("hazard: before anything is learned the order is lru's, whatever the r
       if (a < b) CHECK(rank_a < rank_b);
 }
 
+TEST_CASE("hazard: a node counts as often used as the stride in its middle, which uses of its front do not change") {
+  const auto policy = make<EvictionStrategy>("hazard", {});
+  struct Nodes final : Path {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> strides;  // the first and the one behind the last
+    std::vector<std::uint64_t> tags = std::vector<std::uint64_t>(8);
+    std::size_t at = 0;
+    bool next(NodeFacts& facts) override {
+      if (at == strides.size()) return false;
+      const auto [first, end] = strides[at];
+      facts = {.begin = first * 512, .length = (end - first) * 512, .tag = &tags[at]};
+      return ++at, true;
+    }
+  };
+  RequestFacts request{.output = 1, .ending = Ending::finished};
+  request.clock.capacity = 1'000'000;
+  const auto end = [&](std::size_t strides, Nodes nodes) {
+    std::vector<std::uint64_t> prints(strides);
+    for (std::size_t i = 0; i < strides; ++i) prints[i] = 0x9E3779B97F4A7C15u * (i + 1);
+    request.prefix_prints = prints, request.prompt = static_cast<std::uint32_t>(strides * 512);
+    request.clock.allocated += 10'000, ++request.clock.now;
+    policy->ended(request, nodes);
+    return nodes.tags;
+  };
+  const auto nodes_of = [](std::vector<std::pair<std::uint32_t, std::uint32_t>> strides) {
+    Nodes nodes;
+    nodes.strides = std::move(strides);
+    return nodes;
+  };
+  for (int uses = 0; uses < 3; ++uses) end(3, nodes_of({{0, 3}}));
+  const auto tags = end(12, nodes_of({{0, 3}, {0, 6}, {6, 12}, {0, 5}, {2, 7}}));
+  CHECK(tags[0] != tags[2]);
+  CHECK(tags[1] == tags[2]);
+  CHECK(tags[3] == tags[0]);  // the third of five strides
+  CHECK(tags[4] == tags[2]);
+}
+
 TEST_CASE("hazard: four times as slow is the same run, request for request") {
   std::vector<std::uint64_t> digests;
   for (const std::uint32_t times : {1U, 4U}) {

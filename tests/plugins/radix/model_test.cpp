@@ -4,9 +4,12 @@
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <support/sanitizers.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -109,6 +112,35 @@ TEST_CASE("a radix index keeps neither words nor page numbers of what is evicted
   index->evict(0, 0);  // the result of the last call is kept no longer
   CHECK(index->use().bytes - empty < std::uint64_t{kLong});
   index->release(lock);
+}
+
+TEST_CASE(
+    "the memory that a radix index says it uses is what the process has more of, in whichever queue its nodes wait") {
+  if (kSanitized) {
+    MESSAGE("SKIPPED: a sanitizer's memory counts as well");
+    return;
+  }
+  const auto resident = [] {
+    std::uint64_t all = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  };
+  constexpr std::uint32_t kNodes = 300'000, kWords = 4;
+  for (const char* name : {"lru", "mru"}) {  // in a ring, and in a heap
+    CAPTURE(name);
+    const auto policy = make<canopy::EvictionStrategy>(name, {});
+    const std::array groups{canopy::Group{"full", canopy::kWholePath, canopy::kUnlimited, policy.get()}};
+    const auto index = make<canopy::PrefixIndex>("radix", {1, 0, groups}, "{ keep_free: 0, prefault: false }");
+    const double before = resident(), empty = static_cast<double>(index->use().bytes);
+    std::array<std::uint32_t, kWords> words{};
+    for (std::uint32_t i = 0; i < kNodes; ++i) {
+      std::iota(words.begin(), words.end(), 1 + i * kWords);
+      index->release(index->insert({}, {{}, words}, {words}, {}).lock);
+    }
+    const double said = static_cast<double>(index->use().bytes) - empty, grown = resident() - before;
+    CHECK(said > 0.95 * grown);
+    CHECK(said < 1.05 * grown);
+  }
 }
 
 TEST_CASE("every loaded policy with an order the models know evicts in that order") {

@@ -1,5 +1,6 @@
 /// Addresses, names, and the map of a cluster.
 #include <redis/address.h>
+#include <redis/lookup.h>
 #include <redis/password.h>
 #include <redis/record_name.h>
 #include <redis/slots_reply.h>
@@ -57,6 +58,17 @@ TEST_CASE("addresses of servers are read, and what is none gets a sentence") {
     CHECK(addresses(bad).find("expected HOST:PORT") != std::string::npos);
   }
   CHECK(addresses("/" + std::string(200, 'x')).find("too long for the path of a socket") != std::string::npos);
+}
+
+TEST_CASE("an address in digits and the path of a socket are known at once, with no thread that asks for them") {
+  for (int i = 0; i < 20; ++i)
+    for (const Address& address : {Address{"127.0.0.1", 6379, {}}, Address{"::1", 6379, {}}, Address{{}, 0, "/x"}}) {
+      Lookup lookup;
+      lookup.begin(address);
+      CHECK(lookup.state() == Lookup::State::known);
+      CHECK(lookup.number() == 0);
+      CHECK(!lookup.leave(0));  // there is no other
+    }
 }
 
 TEST_CASE("names tell apart all that differs, and records of one home lie in one slot") {

@@ -125,6 +125,7 @@ TEST_CASE("what is sent is the same wherever the socket stops, and lends only wh
           now += part;
         }
         outbox.sent(now);
+        REQUIRE(outbox.unsent() + sent.size() == expected.size() * (round == 0 ? 1 : 2));
       }
     }
     CHECK(sent == expected + expected);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ class ToldReplies final : public redis::ReplySink {
   std::string told_;
 };
 
-/// Gives the reader bytes as a socket does: into its room, at most `most` at a time. False: they are no RESP2.
+/// Gives the reader bytes as a socket does: into its room, which is never empty, at most `most` at a time. False: they
+/// are no RESP2.
 inline bool feed(redis::RespReader& reader, std::string_view bytes, std::size_t most) {
   while (!bytes.empty()) {
     std::size_t given = 0;
@@ -45,8 +47,9 @@ inline bool feed(redis::RespReader& reader, std::string_view bytes, std::size_t 
       if (now > 0) std::memcpy(piece.iov_base, bytes.data() + given, now);
       given += now;
     }
+    if (given == 0) throw std::logic_error("the reader has no room, and did not refuse what it has");
     bytes.remove_prefix(given);
-    if (given == 0 || !reader.took(given)) return false;
+    if (!reader.took(given)) return false;
   }
   return true;
 }

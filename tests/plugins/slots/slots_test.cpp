@@ -195,6 +195,23 @@ TEST_CASE("slots: a process that is killed leaves what it had put, and nothing t
   }
 }
 
+TEST_CASE("slots: a storage that ends gives back its descriptors and threads, whatever transfers its bytes") {
+  const auto held = [] {
+    const auto entries = [](const char* folder) {
+      return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+    };
+    return std::pair(entries("/proc/self/fd"), entries("/proc/self/task"));
+  };
+  for (const auto engine : {SlotStorage::Engine::io_uring, SlotStorage::Engine::threads}) {
+    Disk disk(16);
+    disk.config.engine = engine;
+    fill(disk, 4);
+    const auto before = held();
+    for (int i = 0; i < 10; ++i) fill(disk, 4);
+    CHECK(held() == before);
+  }
+}
+
 TEST_CASE("slots: what was put is known at the next start, also by another capacity") {
   Disk disk;
   fill(disk, 40);

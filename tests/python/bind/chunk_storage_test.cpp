@@ -19,7 +19,7 @@ constexpr std::size_t kRow = 8192, kRows = 64;
 /// Records in memory. Each call ends in a later poll.
 class Shelf final : public PageStorage {
  public:
-  StorageTraits traits() const override { return {.exact = exact, .batch = 4, .calls = 3}; }
+  StorageTraits traits() const override { return {.exact = exact, .batch = batch, .calls = calls}; }
   void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
     std::uint32_t found = 0;
     while (found < keys.size() && records.contains(keys[found].bits[0])) ++found;
@@ -73,6 +73,7 @@ class Shelf final : public PageStorage {
   StorageUse use() const override { return {}; }
 
   bool exact = true;
+  std::uint32_t batch = 4, calls = 3;
   std::atomic<Fate> fate{Fate::done};
   std::atomic<bool> hold{false}, throws{false};
   std::atomic<int> gets{0};
@@ -150,6 +151,15 @@ TEST_CASE("chunk storage: what is stored comes back, and only once to the storag
   for (int i = 0; i < 20; ++i) CHECK(world.has(i, i));
   CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}, false) ==
         std::vector<std::uint8_t>{1, 0, 1});
+}
+
+TEST_CASE("chunk storage: no records in a call, or no calls at a time, count as one") {
+  for (const auto& [batch, calls] : {std::pair{0U, 3U}, std::pair{4U, 0U}}) {
+    World world;
+    world.shelf->batch = batch, world.shelf->calls = calls;
+    world.store(0, 20);
+    CHECK(world.run(true, 0, 20) == kAll);
+  }
 }
 
 TEST_CASE("chunk storage: the parts of a row come from their columns, and go back to them") {
