@@ -517,7 +517,7 @@ const std::vector<Setup>& stored_setups() {
     const std::string simulated = ", bandwidth: 100MB/s",
                       faults = "{ absent: 40, forgets: 20, damaged: 6, late: 15, failed: 15, full: 15, linger: 3 }",
                       // A read of four groups takes many calls.
-        rarer = "{ absent: 120, forgets: 60, damaged: 18, late: 30, failed: 30, full: 30, linger: 3 }";
+        rarer = "{ absent: 120, forgets: 60, damaged: 6, late: 30, failed: 30, full: 30, linger: 3 }";
     const char* const kPair =
         "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
         "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru } }";
