@@ -29,7 +29,7 @@ void Calls::begin(Call& call) {
   call.fates.assign(call.kind == Call::Kind::find ? 0 : records, Fate::late);
   call.states.assign(records, kUnknown);
   call.blocks.clear();
-  call.found = call.round = call.unanswered = 0;
+  call.found = call.round = 0;
   call.cut = static_cast<std::uint32_t>(records);
   deadlines_.emplace(call.deadline, &call);
   Space& space = epochs_.use(call.space, now_);
@@ -41,7 +41,7 @@ void Calls::begin(Call& call) {
 }
 
 void Calls::start(Call& call) {
-  ++call.unanswered;  // the call does not end while it begins
+  call.unanswered = 1;  // the call does not end while it begins
   switch (call.kind) {
     case Call::Kind::find:
       ask_next_of_find(call);
@@ -150,8 +150,7 @@ bool Calls::encode(Command& command, Outbox& outbox) {
   const std::size_t i = command.index;
   const auto record = [&](std::size_t of) { return names_.record(call.keys[of], call.epoch); };
   if (command.kind == Kind::set) {
-    if (i > call.cut) {
-      call.fates[i] = call.fates[call.cut];
+    if (i > call.cut) {  // finish_put() sets its fate
       answered(call);
       return false;
     }

@@ -125,7 +125,6 @@ void Calls::remove(const Call& of, std::size_t index) {
   call.keys.assign(1, of.keys[index]);
   call.fates.clear(), call.states.clear();
   call.deadline = of.deadline + 1'000'000;
-  call.unanswered = 0;
   deadlines_.emplace(call.deadline, &call);
   start(call);
 }

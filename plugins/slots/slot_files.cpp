@@ -20,7 +20,6 @@ constexpr std::uint64_t kTableEntry = 64, kOtherFiles = std::uint64_t{32} << 10;
 /// Allocates disk space for `bytes` bytes. Returns the number of bytes that the file has room for.
 std::uint64_t take_room(int file, std::uint64_t bytes, std::uint64_t step) {
   const auto fits = [&](std::uint64_t size) {
-    if (size == 0) return true;
     while (::fallocate(file, 0, 0, static_cast<off_t>(size)) != 0) {
       if (errno == EINTR) continue;
       // A file system that cannot reserve space: the file gets its size, and a put may find the disk full.

@@ -84,7 +84,6 @@ const char* StorePort::sync() {
 StorageTraits StoragePort::traits() const {
   StorageTraits traits = call("traits", &PageStorage::traits);
   traits.batch = std::max(traits.batch, 1U);
-  traits.calls = std::max(traits.calls, 1U);
   return traits;
 }
 

@@ -91,7 +91,7 @@ class StoragePort final : public Port<PageStorage> {
  public:
   using Port::Port;
 
-  /// Returns the traits of the storage. Zero (records in a batch, or calls) counts as 1.
+  /// Returns the traits of the storage. Zero records in a batch count as 1.
   StorageTraits traits() const;
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
     begin("find", ticket, keys.size(), [&](PageStorage& storage) { storage.find(ticket, space, keys, within_us); });

@@ -82,33 +82,6 @@ TEST_CASE(
   check_settled(*engine);
 }
 
-TEST_CASE("storage: it is not given up for records that it brought and that wait for a slow copy in front of them") {
-  constexpr std::uint64_t kCopy = 200'000'000;  // far longer than a call may be overdue
-  const auto engine = stored_engine({"tiers.host.latency=200s"});
-  ByHand& storage = *ByHand::last;
-  const auto prompt = tokens(100, 41);
-  leave(*engine, prompt);
-  engine->make_free(0, 16);
-  std::uint64_t now = kCopy;
-  engine->turn(now);
-  storage.end('p');
-  engine->turn(++now);
-  REQUIRE(storage.kept.size() == 10);
-  leave(*engine, {prompt.begin(), prompt.begin() + 20});
-  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
-  storage.end('f');
-  engine->turn(++now);
-  storage.end('g');
-  engine->turn(++now);
-  for (int i = 0; i < 19; ++i) {
-    engine->turn(now += kCopy / 20);
-    CHECK(state_of(*engine).below->moving[0] == 10);
-    CHECK(state_of(*engine).board.health.state == StorageState::closed);
-  }
-  engine->turn(now += kCopy / 10);
-  CHECK(in_host(*engine) == 40);
-}
-
 TEST_CASE("storage: what is late holds up no request, and its pages are kept until the storage has ended the call") {
   const auto engine =
       stored_engine({"tiers.storage.within=1ms"}, [](EngineConfig& config) { config.storage_tier.find_within = 500; });
