@@ -212,11 +212,11 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});
-  const auto hottest = [](const MirrorNode& node) { return std::uint64_t{node.hits} * node.length; };
+  const auto hottest = [](const MirrorNode& node) { return std::uint64_t{node.uses()} * node.length; };
   for (const MirrorNode* node : largest(mirror, 8, hottest))
     hot.row({{where(mirror, *node)},
              {grouped(node->length)},
-             {grouped(node->hits)},
+             {grouped(node->uses())},
              {grouped(mirror.locks(*node, 0))},
              {fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access))}});
   hot.print(terminal);
@@ -229,7 +229,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
       const MirrorNode& node = mirror.node(slot);
       next.row({{where(mirror, node)},
                 {grouped(node.length)},
-                {grouped(node.hits)},
+                {grouped(node.uses())},
                 {inspector::rank_words(mirror.pool(g).policy_rank, mirror.pool(g).rank[slot], mirror.tick())}});
     }
     next.print(terminal);

@@ -239,7 +239,6 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
 }
 
 void Apply::use(std::uint64_t node) {
-  state_.any_use = true;
   if (!state_.find(node)) return;
   for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent) {
     MirrorNode& covered = state_.nodes[at];
@@ -250,6 +249,7 @@ void Apply::use(std::uint64_t node) {
 }
 
 void Apply::operator()(const event::NodeUsed& used) {
+  state_.any_use = true;
   use(bits(used.node));
   if (!state_.find(bits(used.node))) return;
   for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
@@ -271,7 +271,7 @@ void Apply::operator()(const event::NodeHistory& history) {
   node->priority = history.priority;
   node->last_access = history.last_access;
   node->hits = history.hits;
-  state_.any_use |= history.hits > 0;
+  state_.any_hit |= history.hits > 0;
   node->inserts = history.inserts;
 }
 

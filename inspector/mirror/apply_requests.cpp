@@ -38,7 +38,10 @@ void Apply::operator()(const event::RequestBegun& begun) {
   state_.requests.recall(request);
   ++state_.running;
   if (again) return;
-  if (begun.node != NodeId{} && request.matched > 0) use(request.last_node);
+  if (begun.node != NodeId{} && request.matched > 0) {
+    state_.any_hit = true;
+    if (!state_.any_use) use(request.last_node);  // else the match has reported it
+  }
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
   state_.hit_tokens += request.matched;

@@ -60,7 +60,7 @@ class Mirror {
   std::size_t groups() const { return state_.pools.size(); }
   bool has_words() const { return state_.has_words; }  ///< true if the feed carries tokens, so that nodes have words
   /// Returns false if requests had hits, but the feed reports no use of a node: what was hit most or never is not known.
-  bool reports_uses() const { return state_.any_use || state_.hit_tokens == 0; }
+  bool reports_uses() const { return state_.any_use || state_.any_hit || state_.hit_tokens == 0; }
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
   /// Counters of the tiers below the pools; all are 0 without such tiers.

@@ -44,7 +44,8 @@ struct CommitSoFar {
 struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
-  bool any_use = false;  ///< true if the feed has reported a use of a node
+  bool any_use = false;  ///< true if the feed has reported a use of a node (NodeUsed)
+  bool any_hit = false;  ///< true if the feed has reported a hit of a node in another way
   std::vector<MirrorPool> pools;
   CounterValues counters;
   std::string storage;  ///< name of the storage below the host tier; empty if there is none

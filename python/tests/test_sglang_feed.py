@@ -95,15 +95,45 @@ def test_the_reason_of_a_miss_is_found_in_what_the_request_inserts(feed):
     assert reason(2).startswith("evicted at tick")
 
 
-def test_a_request_counts_as_a_hit_of_the_nodes_that_it_found(feed):
-    hold = feed.index.lock([1, 2, 3, 4])
-    request = Request("a", 9)
-    feed.requests.inserts(request, None, hold.length, 8, hold.node)
-    hold.insert(range(1, 9), range(4, 12))
-    feed.requests.committed(request, None, hold.length, 8)
-    row(feed, 0, phase="committed")
-    nodes = feed.reader.nodes()
-    assert dict(zip(nodes["begin"], nodes["hits"])) == {0: 1, 4: 0}
+def test_a_request_counts_as_one_hit_of_the_nodes_that_it_found():
+    name = f"test-hits-{os.getpid()}"
+    index = canopy.Index(4, accounting="sglang_unified", feed=name)  # which counts no hits
+    index.insert([1, 2, 3, 4], [4, 5, 6, 7])
+    requests = Requests(index)
+    with canopy.Feed.attach(name) as reader:
+        feed = SimpleNamespace(reader=reader)
+
+        def hits():
+            nodes = reader.poll().nodes()
+            return dict(zip(nodes["begin"], nodes["hits"]))
+
+        hold, request = index.lock([1, 2, 3, 4]), Request("a", 9)
+        assert hits() == {0: 0}
+        for _ in range(2):  # two chunks of a prompt
+            requests.inserts(request, None, 4, 8, hold.node)
+            hold.insert(range(1, 9), range(hold.length + 4, 12))
+            requests.committed(request, None, 4, 8)
+        row(feed, 0, phase="committed")
+        assert hits() == {0: 1, 4: 0}
+        requests.released(request)
+        requests.inserts(request, None, 8, 8, hold.node)  # it was retracted, and resumes
+        hold.insert(range(1, 9), [])
+        requests.committed(request, None, 8, 8)
+        row(feed, 0, phase="committed")
+        assert hits() == {0: 1, 4: 0}
+        other = Request("b", 9)
+        requests.inserts(other, None, 8, 8, hold.node)
+        hold.insert(range(1, 9), [])
+        requests.committed(other, None, 8, 8)
+        row(feed, 1, phase="committed")
+        assert hits() == {0: 2, 4: 1}
+
+
+def test_a_node_that_is_no_number_counts_as_not_known(feed):
+    request = Request("a", 8)
+    feed.requests.inserts(request, None, 4, 8, object())
+    feed.requests.committed(request, None, 4, 8)
+    assert row(feed, 0, matched=4, phase="committed") == dict(matched=4, phase="committed")
 
 
 def test_requests_are_shown_from_their_prefill_to_their_end(feed):

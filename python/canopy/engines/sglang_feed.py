@@ -59,7 +59,8 @@ class Requests:
         told = self._told.get(req.rid)
         if told is None:
             prompt = len(req.origin_input_ids)
-            number = self._index.request_begun(prompt, min(matched, prompt), space=space, node=node)
+            known = node if isinstance(node, int) else 0  # SGLang does not say what a node is
+            number = self._index.request_begun(prompt, min(matched, prompt), space=space, node=known)
             told = self._told[req.rid] = Told(number, req)
         elif told.req is None:
             told.req = req

@@ -323,6 +323,9 @@ TEST_CASE("mirror: a request that names the node of its match is a use of it and
   CHECK(matches(2) == 1);
   take({begun(4, 32, NodeId{std::uint64_t{2} << 32 | 2})});  // another life of the slot
   CHECK(matches(2) == 1);
+  take({std::bit_cast<Event>(event::NodeUsed{.node = node(2), .tick = 7}), begun(5, 32, node(2))});
+  CHECK(matches(2) == 2);
+  CHECK(mirror.node(2).used_work == 160);  // at the match, before the fifth prompt
   take({removed(2), removed(3)});
   CHECK(inspector::figures_of(history, {}).counts[inspector::Count::wasted] == 16);
 }

@@ -138,8 +138,9 @@ TEST_CASE(
       index->release(index->insert({}, {{}, words}, {words}, {}).lock);
     }
     const double said = static_cast<double>(index->use().bytes) - empty, grown = resident() - before;
-    CHECK(said > 0.95 * grown);
-    CHECK(said < 1.05 * grown);
+    constexpr double kHugePages = 16 << 20;  // memory may come in huge pages, and be there from another test
+    CHECK(said > grown - kHugePages);
+    CHECK(said < grown + kHugePages);
   }
 }
 
