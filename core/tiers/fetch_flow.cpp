@@ -17,7 +17,7 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
   if (storage_) {
-    if (auto fetch = waits_for_storage(spec)) {
+    if (auto fetch = waits_for_storage(spec, key)) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
     }
@@ -49,11 +49,13 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
   return fetch;
 }
 
-/// Returns a fetch that waits for the storage, of the same prompt or a longer one. May be null (none).
-std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec) const {
+/// Returns a fetch that waits for the storage, of the same prompt or of a longer one whose read is of use for this one,
+/// too. May be null (none).
+std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec, const Key& key) const {
   for (const auto& fetch : reading_)
     if (fetch->spec.space == spec.space && fetch->prompt.size() >= spec.prompt.size() &&
         fetch->spec.min_uncached <= spec.min_uncached && !fetch->read->unwanted &&
+        storage_->reader().serves(*fetch->read, key) &&
         std::equal(spec.prompt.begin(), spec.prompt.end(), fetch->prompt.begin()))
       return fetch;
   return nullptr;

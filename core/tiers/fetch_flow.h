@@ -83,7 +83,7 @@ class FetchFlow {
  private:
   Lock look_up(const Key& key, RequestFacts& facts);
   std::shared_ptr<FetchState> copying(const RequestSpec& spec, Units units) const;
-  std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec) const;
+  std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec, const Key& key) const;
   std::shared_ptr<FetchState> wait_for(std::shared_ptr<StorageRead> read, const RequestSpec& spec, Units here);
   std::shared_ptr<FetchState> load(const RequestSpec& spec, Units here, NodeId node, Units there,
                                    std::shared_ptr<FetchState> asked);

@@ -27,9 +27,11 @@ class ReadNeeds {
   template <class Has>
   std::size_t boundary(const StorageRead& read, Has&& has) const {
     std::size_t end = read.end;
+    for (std::size_t g = 0; g < host_.groups.size(); ++g)
+      if (is_whole_path(g)) end = std::min(end, served(read, g, end, has));
     for (std::size_t g = 0; g < host_.groups.size() && end > read.first;) {
-      const std::size_t until = served(read, g, end, has);
-      g = until == end ? g + 1 : 0;  // a nearer boundary needs other pages of the groups before
+      const std::size_t until = is_whole_path(g) ? end : served(read, g, end, has);
+      g = until == end ? g + 1 : 0;  // a nearer boundary needs other pages of the windows and states before
       end = until;
     }
     return end;

@@ -25,7 +25,7 @@ struct StorageRead {
   NamespaceId space{};
   std::int32_t priority = 0;
   std::vector<std::uint32_t> words;  ///< words of the path
-  std::size_t first = 0, end = 0;    ///< pages: a boundary that the tiers above have, and the one to be reached at most
+  std::size_t first = 0, end = 0;    ///< pages: a boundary of a tier above, and the one to be reached at most
   std::size_t whole = 0;             ///< first page that groups of whole paths lack. The host tier has those before it
   std::size_t group = 0;             ///< choosing: group that is looked up, or that is next
   Lock lock{};                       ///< lock on the part of the path that the host tier has

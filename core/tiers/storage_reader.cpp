@@ -60,6 +60,7 @@ void StorageReader::get(StorageRead& read) {
   if (link_.depth(found) < link_.config.least) return close(read, BringOutcome::too_short);
   if (!worth(read)) return close(read, BringOutcome::not_worth);
   if (leave_to_another(read)) return close(read, BringOutcome::joined);
+  if (!has_whole(read)) return close(read, BringOutcome::gone);
   // Copy down the part of the path that only the pools have: in the host tier's index a page needs the pages before it.
   const Units from = link_.depth(read.first);
   if (read.lock.length < from)
@@ -208,8 +209,8 @@ bool StorageReader::has_prefix(StorageRead& read) {
   return true;
 }
 
-/// Completes a read after all its gets: its valid records, from the first on, become the index's, once the host tier
-/// has the prefix before them.
+/// Completes a read after all its gets: its valid records, up to the deepest boundary that they can serve, become the
+/// index's, once the host tier has the prefix before them.
 void StorageReader::arrive(StorageRead& read) {
   std::size_t count = 0;
   if (!read.done() && !read.unwanted && !read.lost)

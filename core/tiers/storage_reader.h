@@ -15,8 +15,8 @@
 namespace canopy {
 
 /// Reads records from the storage into the host tier. A read asks for the part of a path beyond the host tier, takes
-/// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, from
-/// the first on, are inserted into the host tier's index, and the others are freed.
+/// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, up to
+/// the deepest boundary that they can serve, are inserted into the host tier's index, and the others are freed.
 ///
 /// If groups keep a part of each path, it then asks each of them which pages it has, and chooses the deepest boundary
 /// that all can serve. Of these groups it reads what that boundary needs. Nothing is inserted beyond a boundary.
@@ -40,6 +40,11 @@ class StorageReader {
   /// `there`: a lock's or a match's lengths in the host tier. Returns null, and counts the outcome, if there is nothing
   /// to read.
   std::shared_ptr<StorageRead> begin(const Key& key, const Lock& there, Units wanted, std::int32_t priority);
+  /// Returns true if what a read brings is of use for a key that begins as the read's path does.
+  bool serves(const StorageRead& read, const Key& key) const {
+    // Each part of a whole path is. A boundary is if the key reaches it.
+    return link_.whole_paths_only() || key.words.size() >= link_.depth(read.end) + state_.overlap;
+  }
   /// Returns the time at which an unfinished read ends or, while it asks, the time of the answer: from the work of its
   /// lane or from measured times. Empty if unknown.
   std::optional<std::uint64_t> ends_us(const StorageRead& read) const;

@@ -1,5 +1,6 @@
 /// What a read asks the storage before it takes pages of the host tier.
 #include <algorithm>
+#include <utility>
 
 #include "storage_reader.h"
 
@@ -8,10 +9,9 @@ namespace canopy {
 /// Returns true if a read that is not done brings what a read of `key` from page `first` on would bring.
 bool StorageReader::joins(const StorageRead& read, const Key& key, std::size_t first) const {
   if (read.done() || read.unwanted || read.first != first || read.space != key.space) return false;
-  // A part of a whole path is of use for every prompt. A boundary is of use if the prompt reaches it.
   const std::size_t pages = link_.whole_paths_only() ? first + 1 : read.end;
   const std::size_t words = link_.depth(pages) + state_.overlap;
-  return key.words.size() >= words &&
+  return key.words.size() >= words && serves(read, key) &&
          std::equal(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(words), read.words.begin());
 }
 
@@ -24,16 +24,16 @@ std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, const Lock& th
   for (const auto& read : reads_)
     if (joins(*read, key, first)) return count(BringOutcome::joined), read;
   if (!link_.breaker.may_call(link_.now_us)) return count(BringOutcome::refused), nullptr;
-  auto read = std::make_shared<StorageRead>();
-  read->space = key.space;
-  read->priority = priority;
-  read->first = first;
-  read->whole = first;
+  StorageRead wanted_read;
+  wanted_read.space = key.space;
+  wanted_read.priority = priority;
+  wanted_read.first = wanted_read.whole = first;
   for (std::size_t g = 0; g < link_.groups() && !link_.whole_paths_only(); ++g)
     if (link_.is_whole_path(g))
-      read->whole = std::clamp<std::size_t>(there.full_length / state_.page_size, first, pages);
-  read->end = pages;
-  if (!worth(*read)) return count(BringOutcome::not_worth), nullptr;
+      wanted_read.whole = std::clamp<std::size_t>(there.full_length / state_.page_size, first, pages);
+  wanted_read.end = pages;
+  if (!worth(wanted_read)) return count(BringOutcome::not_worth), nullptr;
+  const auto read = std::make_shared<StorageRead>(std::move(wanted_read));
   read->job = ++link_.jobs;
   read->words.assign(key.words.begin(), key.words.end());
   read->lock = host_.lock_on(key, there.length);

@@ -51,14 +51,17 @@ std::uint64_t StorageWriter::to_evict(std::size_t group) const {
   const Pool& pool = state_.pools[group];
   const std::uint64_t target = (pool.limit() * link_.config.ahead + 99) / 100;
   const std::uint64_t have = pool.free_pages() + pool.growable() + putting_[group];
-  return have < target ? std::min(target - have, may_put()) : 0;
+  return have < target ? std::min(target - have, may_put(group)) : 0;
 }
 
-/// Returns the pages that may be put now, given the breaker and the pending calls.
-std::uint64_t StorageWriter::may_put() const {
+/// Returns the pages of a group that may be put now with the pages of the other groups beside them, given the breaker
+/// and the pending calls.
+std::uint64_t StorageWriter::may_put(std::size_t group) const {
   if (!link_.breaker.may_call(link_.now_us)) return 0;
+  const auto every = [&](std::size_t g) { return std::uint64_t{state_.pools[g].needs().every}; };
   std::uint64_t page_bytes = 0;
-  for (std::size_t g = 0; g < link_.groups(); ++g) page_bytes += link_.record_bytes(g);
+  for (std::size_t g = 0; g < link_.groups(); ++g)
+    page_bytes += (link_.record_bytes(g) * every(group) + every(g) - 1) / every(g);
   const std::uint64_t room = link_.config.in_flight - std::min(link_.config.in_flight, bytes_put_);
   // A page that exceeds the bound is put alone. A half-open breaker allows one page as a test.
   const std::uint64_t fits = puts_.empty() ? std::max<std::uint64_t>(room / page_bytes, 1) : room / page_bytes;
@@ -67,7 +70,7 @@ std::uint64_t StorageWriter::may_put() const {
 
 void StorageWriter::inserted(const Key& key, const Lock& lock) {
   if (link_.config.write != PutPolicy::through) return;
-  const std::uint64_t most = may_put();
+  const std::uint64_t most = may_put(0) * state_.pools[0].needs().every;
   if (most == 0) return;  // tried again when more of the path arrives
   const Lock held = state_.index->hold(lock.node);
   Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
@@ -91,13 +94,13 @@ bool StorageWriter::is_stored(const GroupPages& pages, std::size_t group, std::s
   return pages[group][page] == 0 || host_.images(group).stored(pages[group][page]);
 }
 
-/// Returns true if a page of a run is to be put: one that the host tier has just evicted or, under a lock, each one
-/// from the first on that the storage has not received.
+/// Returns true if a page of a run is to be put: one that the host tier has just evicted. Under a lock: of a whole path
+/// all from the first on that the storage has not received, of a window or a state those that it has not received.
 bool StorageWriter::takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const {
   const Page number = run.pages[group][page];
   if (number == 0) return false;
   if (lock.length == 0) return number < left_[group].size() && left_[group][number];
-  return !link_.is_whole_path(group) || page >= run.whole;
+  return link_.is_whole_path(group) ? page >= run.whole : !is_stored(run.pages, group, page);
 }
 
 /// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false if there is

@@ -77,7 +77,7 @@ class StorageWriter {
   };
 
   std::uint64_t to_evict(std::size_t group) const;
-  std::uint64_t may_put() const;
+  std::uint64_t may_put(std::size_t group) const;
   bool put(const Run& run, const Lock& lock);
   std::size_t seal(const Run& run, Put& put);
   std::size_t first_that_left(const Departures::Departure& path) const;

@@ -51,7 +51,7 @@ void SlotStorage::Config::visit(Options& options) {
   static constexpr const char* kEngines[] = {"io_uring", "threads"};
   options.text("path", path, 4000, "folder on a local disk; each model and rank gets its own folder in it");
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
-                 "size of the records to keep for a model and rank; allocated on the disk at once", Unit::bytes);
+                 "size of the records to keep for each group of a model and rank; allocated on the disk at once", Unit::bytes);
   options.choice("engine", engine, kEngines, "how bytes are transferred; without io_uring, threads are used");
   options.flag("direct", direct, "bypass the system's page cache (O_DIRECT)");
   options.number("depth", depth, 1, 1024, "most reads and writes, of up to 1 MiB each, that are pending at a time");

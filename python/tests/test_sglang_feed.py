@@ -104,7 +104,7 @@ def test_a_request_counts_as_one_hit_of_the_nodes_that_it_found():
         feed = SimpleNamespace(reader=reader)
 
         def hits():
-            nodes = reader.poll().nodes()
+            nodes = reader.poll().columns()
             return dict(zip(nodes["begin"], nodes["hits"]))
 
         hold, request = index.lock([1, 2, 3, 4]), Request("a", 9)

@@ -99,8 +99,8 @@ class PageStorage {
   /// `keys` is not empty.
   virtual void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                     std::uint64_t within_us) = 0;
-  /// Reports for each key whether it has a record: its fate is done or absent. A later get() may still find it absent.
-  /// REQUIRES: as for find().
+  /// Reports for each key whether it has a record: its fate is done or absent, or the reason why it is not known. A
+  /// later get() may still find it absent. REQUIRES: as for find().
   virtual void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                          std::uint64_t within_us) = 0;
   /// Fills records[i] with the record of keys[i]. Its bytes are unspecified unless its fate is `done`. REQUIRES: as for

@@ -173,6 +173,23 @@ TEST_CASE("storage of a window: a read is joined by those alone whom its boundar
   engine->turn(30);
 }
 
+TEST_CASE("storage of states: a shorter prompt does not wait for the boundary of a longer one") {
+  const auto engine = with_part("1", {"groups.part.every=8"}, [](EngineConfig& config) {
+    config.storage_tier.ahead = config.storage_tier.share = 100;
+  });
+  const auto prompt = leave_in_storage(*engine, tokens(100, 25), 1);
+  REQUIRE(in_host(*engine) == 0);
+  auto shorter = prompt;
+  shorter.resize(17);
+  const Fetch one = engine->tiers().fetch(arrival(prompt));
+  Fetch two = engine->tiers().fetch(arrival(shorter));
+  CHECK(engine->tiers().counters().at(Counter::fetches, FetchOutcome::joined) == 0);
+  CHECK(shelf(0).begun.size() == 2);
+  CHECK(begin_after(*engine, shorter, std::move(two), 10) == 16);
+  end_all('p');
+  engine->turn(30);
+}
+
 TEST_CASE("storage of states: a state that left the host tier alone is put alone, and comes back alone") {
   for (const bool leaves : {false, true}) {  // whether what the host tier has of the path leaves it meanwhile
     CAPTURE(leaves);
