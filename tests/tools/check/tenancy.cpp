@@ -8,7 +8,7 @@ namespace canopy::check {
 
 using test::disagree;
 
-Tenancy::Tenancy(const Engine& engine) : engine_(engine), before_(engine.tenants()) {}
+Tenancy::Tenancy(const Engine& engine) : engine_(engine), before_(engine.tenants()), limit_(engine.pool(0).limit()) {}
 
 bool Tenancy::any_ceiling() const {
   return std::ranges::any_of(before_, [](const TenantUse& of) { return of.share.ceiling != kUnlimited; });
@@ -41,7 +41,9 @@ void Tenancy::check(std::optional<std::string_view> tenant, bool reserved) {
   check_sums(now);
   std::uint64_t floors = 0;
   for (const TenantUse& of : now) floors += of.share.floor;
-  const std::uint64_t page = engine_.page_size(), limit = engine_.pool(0).limit();
+  // A pool that grows in an operation had less room before, in which the operation may have evicted.
+  const std::uint64_t limit = std::min(limit_, engine_.pool(0).limit()), page = engine_.page_size();
+  limit_ = engine_.pool(0).limit();
   const bool whole = engine_.groups() == 1 && engine_.pool(0).needs().whole_path() && !engine_.pool(0).draining() &&
                      (limit == kUnlimited || floors <= limit * page);  // less room than that scales the floors
   for (std::size_t i = 0; whole && i < std::min(now.size(), before_.size()); ++i) {

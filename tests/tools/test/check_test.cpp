@@ -356,6 +356,12 @@ TEST_CASE("check: the index of a host tier misnames no page, because a fetch has
             [](const Trial& trial, const Faults& faults) { CHECK(trial.reached().lies == faults.happened); });
 }
 
+TEST_CASE("check: a tenant may lose what a pool had no room for before it grew, in the same operation") {
+  std::ifstream file(std::string(kSourceFolder) + "/tests/tools/test/pool_grows_above_floors.txt");
+  run_lying({std::istreambuf_iterator<char>(file), {}},
+            [](const Trial& trial, const Faults&) { CHECK(trial.engine().ledger().violations() == 0); });
+}
+
 TEST_CASE("check: an operation reads back from its line") {
   const std::vector<std::string> groups{"full", "window"};
   for (const char* line : {"begin 3 0 1 2 space=1 priority=2 leave=1",
