@@ -29,7 +29,7 @@ class Tenancy {
   void check_sums(const std::vector<TenantUse>& now) const;
   const Engine& engine_;
   std::vector<TenantUse> before_;
-  std::uint64_t limit_ = 0;  ///< of the pool, before the operation
+  std::uint64_t limit_ = 0;  ///< limit of the pool before the operation
 };
 
 }  // namespace canopy::check
