@@ -9,9 +9,10 @@ namespace canopy {
 /// Returns true if a read that is not done brings what a read of `key` from page `first` on would bring.
 bool StorageReader::joins(const StorageRead& read, const Key& key, std::size_t first) const {
   if (read.done() || read.unwanted || read.first != first || read.space != key.space) return false;
-  const std::size_t pages = link_.whole_paths_only() ? first + 1 : read.end;
-  const std::size_t words = link_.depth(pages) + state_.overlap;
-  return key.words.size() >= words && serves(read, key) &&
+  if (!serves(read, key)) return false;
+  // Of a whole path the first page is compared: a later difference ends what is of use there.
+  const std::size_t words = link_.depth(link_.whole_paths_only() ? first + 1 : read.end) + state_.overlap;
+  return key.words.size() >= words &&
          std::equal(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(words), read.words.begin());
 }
 
