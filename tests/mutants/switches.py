@@ -6,14 +6,25 @@ import re
 
 from places import blanked, closing
 
-# In front of every source file. No constexpr: where a constant is needed, the compiler refuses.
+# In front of every source file. No constexpr: where a constant is needed, the compiler refuses. The numbers of places that are
+# reached go to a file, each once, if the environment names one. It is opened each time, since tests count descriptors.
 HEADER = """#pragma once
+#include <cstdio>
 #include <cstdlib>
 inline bool canopy_mutant(int number) {
   static const int awake = [] {
     const char* const said = std::getenv("CANOPY_MUTANT");
     return said ? std::atoi(said) : 0;
   }();
+  static const char* const reached = std::getenv("CANOPY_MUTANTS_REACHED");
+  static bool seen[1 << 16];
+  if (reached && !seen[number & 0xffff]) {
+    seen[number & 0xffff] = true;
+    if (std::FILE* const file = std::fopen(reached, "a")) {
+      std::fprintf(file, "%d\\n", number);
+      std::fclose(file);
+    }
+  }
   return number == awake;
 }
 """
