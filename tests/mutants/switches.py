@@ -31,7 +31,7 @@ inline bool canopy_mutant(int number) {
 
 PAIRS = {")": "(", "]": "[", "}": "{"}
 # An expression ends at one of these outside of brackets. None of them is a comparison, a sum or a logical operator.
-BEFORE = re.compile(r"[;,({\[]|(?<![-+*/%|&^<>=!]) = |\? | : |\b(?:return|else|do|throw|case|co_return)\s")
+BEFORE = re.compile(r"[;,({\[]|(?<![-+*/%|&^<>=!]) =\s|\? | : |\b(?:return|else|do|throw|case|co_return)\s")
 AFTER = re.compile(r"[;,)}\]]| \? | : ")
 
 
@@ -55,8 +55,9 @@ def begin_of(code, at):
     return 0
 
 
-def end_of(code, at):
-    i = at
+def end_of(code, at, assigns):
+    """Where the expression ends. What is assigned may be a choice (`a -= b ? c : d`), which is no more than its parts."""
+    i, choices = at, 0
     while i < len(code):
         c = code[i]
         if c in "([{":
@@ -66,8 +67,10 @@ def end_of(code, at):
                 depth += {c: 1, closes: -1}.get(code[i], 0)
                 i += 1
             continue
-        if AFTER.match(code, i):
-            return i
+        if after := AFTER.match(code, i):
+            choices += {" ? ": assigns, " : ": -1}.get(after.group(), -len(code))
+            if not assigns or choices < 0:
+                return i
         i += 1
     return len(code)
 
@@ -107,7 +110,7 @@ def edit_of(text, code, place):
         if not guard:
             break
         begin = closing(code, guard.end() - 1) + 1
-    return choice(text, place, begin, end_of(code, end))
+    return choice(text, place, begin, end_of(code, end, place["old"] in (" += ", " -= ")))
 
 
 def switched(text, places):

@@ -4,10 +4,12 @@
 #include <canopy/base/run_files.h>
 #include <doctest/doctest.h>
 #include <support/folder.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <canopy/base/yaml_document.h>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -87,6 +89,23 @@ TEST_CASE("a file is written whole, where its links lead, with the mode it had o
     ::chmod(folder.at("new").c_str(), 0400);
     CHECK_FALSE(can_write_file(folder.at("new")));
   }
+}
+
+TEST_CASE("a file for which the disk has no room leaves the old one, and no draft") {
+  const test::Folder folder;
+  REQUIRE(write_file_atomically(folder.at("report"), "old"));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit few{8, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &few) == 0);
+  const auto written = write_file_atomically(folder.at("report"), "longer than that");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, ignored);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().text == folder.at("report") + ": could not be written: File too large");
+  CHECK(slurp(folder.at("report")) == "old");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
 TEST_CASE("text of others is written out where a terminal would obey it or hide it") {

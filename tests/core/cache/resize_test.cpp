@@ -154,7 +154,10 @@ TEST_CASE(
   CHECK(engine->pool(0).occupancy().capacity == 64);
   const auto blockers = engine->blockers(0);
   std::uint64_t pages = 0;
-  for (const Blocker& blocker : blockers) pages += blocker.pages;
+  for (const Blocker& blocker : blockers) {
+    CHECK(blocker.pages > 0);
+    pages += blocker.pages;
+  }
   CHECK(pages == 44);
   CHECK(engine->admits(arrival(tokens(90'000, 16))).verdict == Admission::Verdict::wait);
   CHECK(engine->admits(arrival(tokens(90'000, 84))).verdict == Admission::Verdict::never);
@@ -260,4 +263,18 @@ TEST_CASE("segments that become empty give their memory back") {
   pool.resize(39);
   CHECK(memory->left_ == 15);
   CHECK(pool.offered() == 39);
+}
+
+TEST_CASE("of the segments that become empty as many keep their memory as `idle_segments` says") {
+  std::size_t least = 0;
+  for (const std::size_t kept : {0U, 1U, 2U}) {
+    CAPTURE(kept);
+    const auto engine = engine_of(kElastic, {"idle_segments=" + std::to_string(kept)});
+    for (Token i = 0; i < 8; ++i) serve(*engine, tokens(1000 * i, 32));
+    engine->make_free(0, 64);
+    engine->resize(0, 16);
+    REQUIRE_FALSE(engine->pool(0).draining());
+    if (kept == 0) least = backed(*engine);
+    CHECK(backed(*engine) == least + kept);
+  }
 }

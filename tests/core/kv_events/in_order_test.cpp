@@ -112,6 +112,27 @@ TEST_CASE("events: a replay that brought something is followed by another one, t
   CHECK_FALSE(order.is_incomplete());
 }
 
+TEST_CASE("events: what came behind a restart that only a replay shows is kept, also if it is no later") {
+  for (const double time : {5.0, 6.0}) {
+    CAPTURE(time);
+    InOrder order;
+    CHECK(order.take(live(0), "x", true).is_due);
+    CHECK(order.take(live(1), "x", true).is_due);
+    order.reconnected();
+    CHECK_FALSE(order.take({2, time, false, false}, "x", true).is_due);
+    REQUIRE(order.replay_from() == 1);
+    CHECK(order.take({1, 5.0, false, true}, "x", true).order == Order::restart);
+    REQUIRE(order.replay_from() == 0);
+    CHECK(order.take({0, 4.0, false, true}, "x", true).is_due);
+    for (const std::uint64_t sequence : {1U, 2U}) {
+      const auto held = order.next_held();
+      REQUIRE(held);
+      CHECK(held->message.sequence == sequence);
+    }
+    CHECK_FALSE(order.waits());
+  }
+}
+
 TEST_CASE("events: what waits behind a gap is bounded in messages and in bytes") {
   InOrder many;
   CHECK(many.take(live(0), {}, false).is_due);

@@ -105,6 +105,14 @@ void await_subscribers(const KvPublisher& publisher, std::uint64_t count) {
 
 }  // namespace
 
+TEST_CASE("sockets: one that only sends receives nothing, and one that only receives sends nothing") {
+  zmq::context_t context;
+  std::vector<std::string> frames;
+  const std::vector<std::string_view> message = {"x"};
+  CHECK_FALSE(kv_events::Socket::open(context, zmq::socket_type::pub, {})->receive(frames));
+  CHECK_FALSE(kv_events::Socket::open(context, zmq::socket_type::sub, {})->send(message));
+}
+
 TEST_CASE("a subscriber's tree is the engine's after random requests, in every form") {
   struct Form {
     const char* groups;

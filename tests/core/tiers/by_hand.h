@@ -33,7 +33,7 @@ class ByHand final : public PageStorage {
   static inline ByHand* last = nullptr;
   /// Those of the engine that was made last, by group.
   static inline std::vector<ByHand*> of_groups;
-  static inline bool throws = false, lies = false;
+  static inline bool throws = false, lies = false, repeats = false;
 
   ByHand(const Config& config, const Context& context) : at_once_(config.at_once), context_(context) {
     last = this;
@@ -79,7 +79,9 @@ class ByHand final : public PageStorage {
       done[count++].fates = told_.back().fates;
     }
     ended.clear();
+    if (count > 0) ended_last_ = done[count - 1].ticket;
     if (std::exchange(lies, false)) done[count++] = {4711, Fate::done, 3, {}};
+    if (std::exchange(repeats, false)) done[count++] = {ended_last_, Fate::done, 0, {}};
     return count;
   }
   StorageTraits traits() const override { return {.batch = 4}; }
@@ -116,6 +118,7 @@ class ByHand final : public PageStorage {
   bool at_once_;
   Context context_;
   std::deque<Call> told_;
+  std::uint64_t ended_last_ = 0;
 };
 
 inline constexpr CanopyComponent kOwn[] = {provide<PageStorage, ByHand>("by_hand", "ends calls when a test says so")};

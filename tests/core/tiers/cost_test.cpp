@@ -7,6 +7,7 @@
 #include <tiers/cost_model.h>
 #include <tiers/lane.h>
 #include <tiers/prefetch.h>
+#include <tiers/storage_calls.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -153,6 +154,22 @@ TEST_CASE("cost: a part that the pools had room for is weighed as what it is") {
   check_settled(*engine);
 }
 
+TEST_CASE("cost: a copy of the part that the pools had room for takes the time of that part") {
+  const auto prompt = tokens(100, 41);
+  const auto engine = heavy_engine(kTiered);
+  const std::uint64_t now = put_below(*engine, prompt, 0);
+  const auto more = tokens(900, 60);
+  Request runs = engine->begin(arrival(more));
+  REQUIRE(runs.reserve(60));  // one page is left
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
+  CHECK(fetch.tokens() == 4);
+  engine->turn(now + 4'099);
+  CHECK_FALSE(fetch.done());
+  engine->turn(now + 4'100);
+  CHECK(fetch.done());
+  runs.abort();
+}
+
 TEST_CASE("cost: how long a request waits is a policy's matter") {
   const auto prompt = tokens(100, 41);
   const auto ready_after = [&](const std::vector<std::string>& changes, std::uint64_t again_us = 0) {
@@ -251,6 +268,13 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
     while (engine->tiers().next_end_us() != kUnlimited) engine->turn(engine->tiers().next_end_us());
     check_settled(*engine);
   }
+}
+
+TEST_CASE("cost: of gets that follow each other in a lane each has its latency") {
+  CacheState device;
+  const StorageCalls calls({}, {.bandwidth = 1'000'000, .latency = 100}, device, true);
+  CHECK(calls.get_us(1'000, 1, 7) == 1'100);
+  CHECK(calls.get_us(3'000, 3, 7) == 3'300);
 }
 
 TEST_CASE("cost: what a storage is asked for is weighed without what the pools have") {

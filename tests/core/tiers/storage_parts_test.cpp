@@ -166,6 +166,8 @@ TEST_CASE("storage of a window: a read is joined by those alone whom its boundar
   Fetch one = engine->tiers().fetch(arrival(prompt));
   const Fetch two = engine->tiers().fetch(arrival(other)), three = engine->tiers().fetch(arrival(longer));
   CHECK(brings(*engine, BringOutcome::joined) == 1);
+  const Fetch same = engine->tiers().fetch(arrival(prompt));
+  CHECK(engine->tiers().counters().at(Counter::fetches, FetchOutcome::joined) == 1);
   CHECK(shelf(0).begun.size() == 2);
   CHECK(begin_after(*engine, prompt, std::move(one), 10) == 40);
   CHECK(three.done());

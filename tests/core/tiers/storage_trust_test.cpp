@@ -114,6 +114,11 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   REQUIRE(engine->ledger().violations() == 3);
   CHECK(engine->ledger().reports()[2].find("poll: the end of call") != std::string::npos);
   CHECK(brings(*engine, BringOutcome::failed) == 2);
+  const Fetch third = engine->tiers().fetch(arrival(prompt));
+  ByHand::repeats = true;
+  engine->turn(4);
+  REQUIRE(engine->ledger().violations() == 4);
+  CHECK(engine->ledger().reports()[3].ends_with("ended, which was not pending"));
 
   engine = stored_engine();
   leave(*engine, prompt);

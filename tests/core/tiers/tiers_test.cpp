@@ -117,6 +117,24 @@ TEST_CASE("tiers: a fetch takes the room that there is") {
   check_settled(*engine);
 }
 
+TEST_CASE("tiers: a fetch counts as hits only what it brought, also if others have added pages behind it") {
+  for (const bool longer : {true, false}) {
+    CAPTURE(longer);
+    const auto engine = engine_of(kTiered);
+    auto prompt = tokens(100, 41);
+    leave(*engine, prompt);
+    engine->make_free(0, 16);
+    engine->turn(100);
+    prompt.resize(61, 7);
+    Fetch fetch = engine->tiers().fetch(arrival(prompt));
+    engine->turn(200);
+    REQUIRE(fetch.done());
+    if (longer) leave(*engine, prompt);  // it adds 5 pages
+    CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == (longer ? 60 : 40));
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);
+  }
+}
+
 TEST_CASE("tiers: a flush takes what is below and what is on its way there") {
   const auto engine = engine_of(kTiered);
   leave(*engine, tokens(100, 41));

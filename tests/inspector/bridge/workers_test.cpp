@@ -53,6 +53,23 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   CHECK(common.shared_of(0) == 0);
 }
 
+TEST_CASE("extra keys name a namespace only if there is one for each block") {
+  const std::string each_none = "\x92\xc0\xc0", first_has_one = "\x92\x91\xa4salt\xc0", three = "\x93\xc0\x91\xa1k\xc0",
+                    none = "\xa2no";
+  for (const auto& [keys, label, count] :
+       {std::tuple{each_none, "", 0}, {first_has_one, "keys [\"salt\"]", 2}, {three, "", 0}, {none, "", 0}}) {
+    CAPTURE(keys);
+    kv_events::EventBatch batch;
+    kv_events::Event event;
+    event.kind = kv_events::EventKind::stored;
+    batch.set_hashes(event, std::vector{kv_events::signed_hash(1), kv_events::signed_hash(2)});
+    batch.set_text(event, kv_events::Field::extra_keys, keys);
+    const auto found = canopy::bridge::keys_of(batch, event);
+    CHECK(found.label == label);
+    CHECK(found.extra.size() == static_cast<std::size_t>(count));
+  }
+}
+
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
   const auto stored = [](std::uint64_t sequence, std::optional<int> parent, std::vector<int> hashes) {
     kv_events::EventBatch batch;
@@ -82,6 +99,7 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.follower.tree()->blocks().count() == 4);
   CHECK(followed.follower.tree()->orphans() == 1);
   CHECK(followed.follower.counts_of(0).missing == 1);
+  CHECK(followed.follower.report().find("does not know") == std::string::npos);
   CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 never came");
   CHECK(followed.tree("unknown prefix").size() == 2);
   followed.hear(stored(3, 2, {3}), false);

@@ -133,6 +133,21 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
   if (effort() >= 1) CHECK(blocked > 3);
 }
 
+TEST_CASE("mirror: a reader that comes late knows the namespaces of the tier below by their names") {
+  const auto engine =
+      engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144, tokens: true } }") +
+                "store: { host: { streams: { kv: 8 } } }\ntiers: { host: { capacity: 900, latency: 40us } }\n");
+  const NamespaceId space = engine->intern({.tenant = "a tenant"});
+  engine->poll();
+  Watcher late(*engine);
+  late.look();
+  engine->poll();
+  late.look();
+  REQUIRE(late.mirror.below());
+  CHECK(late.mirror.space_name(space).find("a tenant") != std::string::npos);
+  CHECK(late.mirror.below()->space_name(space) == late.mirror.space_name(space));
+}
+
 TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and its figures the engine's") {
   for (const char* groups : {kFull, kAll}) {
     CAPTURE(groups);

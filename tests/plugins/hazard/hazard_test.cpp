@@ -380,7 +380,7 @@ TEST_CASE("hazard: with a cost_weight deep prefixes stay longer") {
     Sessions source;
     return run_through(*engine, source).hit_tokens;
   };
-  CHECK(deepest("hazard") != deepest("{ hazard: { cost_weight: 8 } }"));
+  CHECK(deepest("hazard") != deepest("{ hazard: { cost_weight: 1 } }"));
 }
 
 TEST_CASE("a policy is shown the word of a node's parent, and 0 where a root is above") {

@@ -125,7 +125,7 @@ TEST_CASE(
     std::ifstream("/proc/self/statm") >> all >> pages;
     return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   };
-  constexpr std::uint32_t kNodes = 300'000, kWords = 4;
+  constexpr std::uint32_t kNodes = 700'000, kWords = 4;
   for (const char* name : {"lru", "mru"}) {  // in a ring, and in a heap
     CAPTURE(name);
     const auto policy = make<canopy::EvictionStrategy>(name, {});

@@ -132,6 +132,35 @@ TEST_CASE("runs that a table names are in the order of their last put, each befo
   CHECK(order == std::vector<Slot>{1, 2, 0, 3});
 }
 
+TEST_CASE("what has been moved of a transfer is left out of the rest, wherever it was cut") {
+  std::vector<std::byte> memory(24);
+  const std::size_t lengths[] = {4, 8, 12};
+  for (std::uint64_t first = 1; first < memory.size(); ++first)
+    for (std::uint64_t second = 1; first + second <= memory.size(); ++second) {
+      CAPTURE(first);
+      CAPTURE(second);
+      std::vector<iovec> pieces;
+      for (std::size_t at = 0; const std::size_t length : lengths) {
+        pieces.push_back({memory.data() + at, length});
+        at += length;
+      }
+      Transfer transfer{.offset = 100, .pieces = pieces.data(), .count = 3, .bytes = memory.size()};
+      std::uint64_t moved = 0;
+      for (const std::uint64_t more : {first, second}) {
+        moved += more;
+        REQUIRE(goes_on(transfer, more) == (moved < memory.size()));
+        if (moved == memory.size()) break;
+        REQUIRE(transfer.offset == 100 + moved);
+        std::vector<std::byte*> left, rest;
+        for (std::uint32_t piece = 0; piece < transfer.count; ++piece)
+          for (std::size_t i = 0; i < transfer.pieces[piece].iov_len; ++i)
+            left.push_back(static_cast<std::byte*>(transfer.pieces[piece].iov_base) + i);
+        for (std::size_t i = moved; i < memory.size(); ++i) rest.push_back(memory.data() + i);
+        REQUIRE(left == rest);
+      }
+    }
+}
+
 TEST_CASE("slots that are neighbours are read at once") {
   const Planned planned({3, 4, 5, 9, kNoSlot, 10, 11});
   REQUIRE(planned.call.transfers.size() == 3);

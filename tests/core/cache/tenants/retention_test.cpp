@@ -144,6 +144,10 @@ TEST_CASE("retention: the part that is resident is kept from the begin of the re
   spec.retention = retention;
   Request request = world.engine->begin(spec);
   CHECK(world.kept() == 12);
+  std::uint32_t rest = 0;  // of the budget of 24 tokens
+  world.serve("a", tokens(500, 13), {{.tokens = 12, .us = 10}}, &rest);
+  CHECK(rest == 12);
+  world.engine->turn(10);
   request.abort();
   CHECK(world.kept() == 0);
   check_settled(*world.engine);

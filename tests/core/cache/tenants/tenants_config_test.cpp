@@ -81,7 +81,12 @@ TEST_CASE("tenants: shares change while the engine runs") {
   CHECK(engine->set_share("b", {.floor = 8, .ceiling = 4}).error().text ==
         "tenant 'b': ceiling = 4 is below its floor, 8");
   CHECK(engine->set_share("*", {}).error().text == "'*' is no tenant's name");
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+  CHECK(engine->set_share("b", {.floor = kMost}).error().text.find("the pool has 64") != std::string::npos);
+  CHECK(engine->set_share("b", {.floor = kMost + 1}).error().text.find("expected at most") != std::string::npos);
+  const std::uint64_t checks = engine->ledger().checks();
   REQUIRE(engine->set_share("b", {.ceiling = 8}));
+  CHECK(engine->ledger().checks() > checks);
   {
     Request request = engine->begin(spec);
     CHECK(request.matched() == 16);
@@ -90,6 +95,26 @@ TEST_CASE("tenants: shares change while the engine runs") {
   CHECK(engine->tenants()[2].cached == 8);
   check_settled(*engine);
   CHECK(!engine_of(kSmall)->set_share("a", {}));
+}
+
+TEST_CASE("tenants: one at its ceiling loses a page of its own, also where the ceiling is no number of pages") {
+  const auto engine = engine_of(file_with("{ a: { ceiling: 10 } }"));
+  const auto serve = [&](const char* tenant, Token first, std::uint32_t count) {
+    const auto prompt = tokens(first, count);
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({.tenant = tenant});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(count));
+    request.finish(count);
+  };
+  serve("b", 100, 56);
+  serve("a", 500, 8);
+  REQUIRE(engine->pool(0).free_pages() == 0);
+  serve("a", 600, 4);
+  CHECK(engine->tenants()[2].name == "b");
+  CHECK(engine->tenants()[2].cached == 56);
+  CHECK(engine->tenants()[1].cached == 8);
+  check_settled(*engine);
 }
 
 TEST_CASE("tenants: others that are together have one share, and one of them may get its own") {
