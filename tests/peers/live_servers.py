@@ -6,6 +6,7 @@ and on unix sockets, has 63 pages of 32 tokens, and is a process group of its ow
 import importlib.metadata
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -20,6 +21,12 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
           "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 512,
           "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2,
           "tie_word_embeddings": True, "torch_dtype": "float32"}
+
+
+def program():
+    """Returns the program `canopy` of a build for developers; without one, that of the package in this Python."""
+    built = pathlib.Path(__file__).resolve().parents[2] / "build/dev/bin/canopy"
+    return built if built.exists() else pathlib.Path(sys.executable).parent / "canopy"
 
 
 def damage(folder):
