@@ -9,7 +9,7 @@ cache is too small for the prompts: full attention, windows beside it, recurrent
 GPU is in sglang_host.py. Cases: SGLang's own cache, Canopy in its place (policies, one in Python, slots in a table, a reader of the
 feed), and HiCache on Canopy's storages (started again, damaged, full, Redis, Redis killed). What is to be equal are the answers of a
 server without a prefix cache; in the cases `forgets` the reused part is empty, and the answers must differ. Exit code 1: a case
-failed; 77: SGLang cannot be had. HiCache starts only where more than 10 GiB of memory are free.
+failed; 77: SGLang cannot be had.
 """
 import argparse
 import json
