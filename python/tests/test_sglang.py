@@ -103,6 +103,27 @@ def test_what_is_not_supported_gets_the_default_cache(sglang, caplog, changes, w
         backend.make(context(**changes))
 
 
+def test_a_release_that_is_tried_and_has_another_interface_gets_the_default_cache(sglang, caplog, monkeypatch):
+    def build(context, settings):
+        context.params.tree_core_backend = "canopy-1"
+        raise TypeError("an abstract method")
+
+    given = context(is_hybrid_swa=True)
+    monkeypatch.setattr(backend, "build_hybrid", build)
+    with pytest.raises(TypeError, match="an abstract method"):
+        backend.make(given)
+    monkeypatch.setattr(backend, "release", lambda: "0.5.22")  # tested without windows and states only
+    monkeypatch.setenv("CANOPY_ANY_RELEASE", "1")
+    given.params.tree_core_backend = "theirs"
+    assert backend.make(given) == "the default cache" and given.params.tree_core_backend == "theirs"
+    del given.params.swa_gates_prefix_match
+    assert backend.make(given) == "the default cache"
+    assert "0.5.22 has another interface (an abstract method)" in caplog.text and "swa_gates_prefix_match" in caplog.text
+    monkeypatch.setenv("CANOPY_STRICT", "1")
+    with pytest.raises(RuntimeError, match="another interface"):
+        backend.make(given)
+
+
 @pytest.mark.parametrize(
     "part, name, value, words",
     [

@@ -5,7 +5,7 @@
 
 WHEEL: the unpacked wheel of SGLang; torch, what SGLang imports and canopy on the path (hicache_host.py). A cache is filled as a
 server fills it, writes its pages through its host pool to the storage and ends; another one fetches them for a request, copies
-them to its device pool, and every byte is compared. For full attention in two layouts, sliding windows and recurrent states, on
+them to its device pool, and every byte is compared. For full attention in three layouts, sliding windows and recurrent states, on
 `slots` and on a redis-server if there is one. Then what must not harm: records that are damaged, a disk that is full, a process
 that is killed while it writes, a redis-server that is killed, a model whose bytes mean something else, and an error in us.
 Exit code 1: a difference; 77: SGLang cannot be had.

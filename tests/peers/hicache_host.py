@@ -44,10 +44,11 @@ def load(folder):
 
 def copy_with_torch():
     """Replaces what of SGLang's pools needs a GPU. REQUIRES: sglang can be imported."""
-    from sglang.srt.mem_cache.pool_host import common
+    from sglang.srt.mem_cache.pool_host import base, common
     from sglang.srt.mem_cache.pool_host.mamba import MambaPoolHost
     from sglang.srt.mem_cache.pool_host.mha import MHATokenToKVPoolHost
 
+    base.HICACHE_HOST_MEMORY_RESERVE_BYTES = 1 << 30  # SGLang does not start where less than 10 GiB would stay free
     common._cuda_host_register = common._cuda_host_unregister = lambda *_: None
     MHATokenToKVPoolHost.backup_from_device_all_layer = to_host
     MHATokenToKVPoolHost.load_to_device_per_layer = to_device

