@@ -54,6 +54,6 @@ TEST_CASE(
   record.has_lost = true;
   engine->begin(salted).abort();
   CHECK(record.calls ==
-        "turn\nresync\nspace 0 salt  adapter \nspace 1 salt secret adapter adapter\n"
+        "turn\nresync\nspace 0 salt  adapter \nspace 1 salt adapter:adapter/secret adapter adapter\n"
         "added to 0: 8 words from 100 on\nadded to 1: 8 words from 500 on\nturn\nturn\n");
 }
