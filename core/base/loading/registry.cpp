@@ -204,7 +204,8 @@ Registry::Erased Registry::make_erased(std::string_view interface, std::string_v
   Complaints complaints;
   YamlOptions walker(node, std::string(name), complaints);
   auto made = create_erased(interface, name, walker, context);
-  if (made) walker.finish();
+  // Also where it cannot be created: a name that it does not know may be the reason.
+  if (find(interface, name)) walker.finish();
   if (!complaints.empty()) return Error{complaints.front()};
   return made;
 }

@@ -1,6 +1,7 @@
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
+#include <conformance/model/plugins.h>
 #include <conformance/model/storage_caller.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -215,6 +216,14 @@ TEST_CASE("slots: a storage that ends gives back its descriptors and threads, wh
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(held() == before);
   }
+}
+
+TEST_CASE("slots: a key that is misspelled is named, not what is missing without it") {
+  const test::Folder folder;
+  const auto made = plugins().make<PageStorage>("slots", {.record_bytes = 8192},
+                                                "{ path: " + folder.path().string() + ", capacty: 1MiB }");
+  REQUIRE_FALSE(made);
+  CHECK(made.error().text.find("slots has no option 'capacty'. Did you mean 'capacity'?") != std::string::npos);
 }
 
 TEST_CASE("slots: what was put is known at the next start, also by another capacity") {
