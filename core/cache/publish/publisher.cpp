@@ -168,7 +168,8 @@ void Publisher::keyframe() {
   for (const RequestState* request : state_.live) {
     request_begun(*request);
     for (std::size_t g = 0; g < state_.pools.size(); ++g) own_pages(*request, g, request->own_from);
-    progress(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
+    const bool retracted = request->stage == RequestState::Stage::retracted;
+    progress(*request, retracted ? RequestPhase::retracted : RequestPhase::running);
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
   for (const auto& [node, path] : state_.kept)

@@ -34,9 +34,13 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
   CHECK(below(*engine) == 0);
   CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(count(*engine, FetchOutcome::nothing) == 1);
+  CHECK(engine->tiers().counters().at(Counter::resident_pages_host, 0) == 0);
+  CHECK(engine->tiers().counters().at(Counter::moving_pages_host, 0) == 10);
   engine->turn(100);
   CHECK(below(*engine) == 40);
   CHECK(state_of(*engine).below->moving[0] == 0);
+  CHECK(engine->tiers().counters().at(Counter::resident_pages_host, 0) == 10);
+  CHECK(engine->tiers().counters().at(Counter::moving_pages_host, 0) == 0);
 
   Fetch fetch = engine->tiers().fetch(arrival(prompt));
   CHECK_FALSE(fetch.done());

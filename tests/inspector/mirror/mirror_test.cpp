@@ -133,6 +133,32 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
   if (effort() >= 1) CHECK(blocked > 3);
 }
 
+TEST_CASE("mirror: a request runs, is retracted, and runs again") {
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144, tokens: true } }"));
+  engine->poll();
+  Watcher watcher(*engine);
+  const auto prompt = tokens(1, 20);
+  Request request = engine->begin(arrival(prompt));
+  const auto phase = [&] {
+    engine->poll();
+    watcher.look();
+    const auto& requests = watcher.mirror.requests();
+    return requests.empty() ? RequestPhase::aborted : requests.front().phase;
+  };
+  CHECK(phase() == RequestPhase::running);  // it has no page yet
+  REQUIRE(request.reserve(20));
+  CHECK(phase() == RequestPhase::running);
+  request.retract();
+  CHECK(phase() == RequestPhase::retracted);
+  Watcher late(*engine);
+  engine->poll();
+  late.look();
+  REQUIRE(late.mirror.requests().size() == 1);
+  CHECK(late.mirror.requests().front().phase == RequestPhase::retracted);
+  request.resume();
+  CHECK(phase() == RequestPhase::resumed);
+}
+
 TEST_CASE("mirror: a reader that comes late knows the namespaces of the tier below by their names") {
   const auto engine =
       engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144, tokens: true } }") +

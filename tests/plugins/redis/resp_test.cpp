@@ -98,6 +98,26 @@ TEST_CASE("what is no RESP2 is refused, and nothing is told of it") {
   CHECK(told(deep, 100).starts_with("not RESP2"));
 }
 
+TEST_CASE("what is sent is the same when the queue never runs empty, and memory of sent words is given back") {
+  redis::Outbox outbox;
+  std::string expected, sent;
+  const std::string word(1000, 'w');
+  for (int i = 0; i < 400; ++i) {
+    const std::string text = std::to_string(i) + word;
+    outbox.array(1), outbox.word(text);
+    expected += "*1\r\n$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    if (i < 10) continue;  // ten commands stay in the queue
+    iovec piece{};
+    REQUIRE(outbox.next({&piece, 1}) == 1);
+    const std::size_t now = std::min<std::size_t>(piece.iov_len, expected.size() - sent.size() - 10'000);
+    sent.append(static_cast<const char*>(piece.iov_base), now);
+    outbox.sent(now);
+  }
+  CHECK(outbox.unsent() == expected.size() - sent.size());
+  CHECK(sent == expected.substr(0, sent.size()));
+  CHECK(sent.size() > 350'000);
+}
+
 TEST_CASE("what is sent is the same wherever the socket stops, and lends only what is not sent yet") {
   std::vector<std::byte> record(1000, std::byte{'r'});
   const int one = 1, other = 2;

@@ -216,6 +216,47 @@ TEST_CASE("a slot that was retired is not taken again, and one that is read not 
   CHECK(taken == std::vector<Slot>{1});
 }
 
+TEST_CASE("records that a scan finds in slots one behind the other are one path, which loses its end first") {
+  const test::Folder folder;
+  TableFile table(folder.at("table"), {4096, 6}, {});
+  const FlushedSpaces flushed(folder.at("flushed"));
+  Records records(table, flushed, {4096, 6}, true);
+  std::vector<RecordHead> heads(6);
+  const auto head = [&](Slot slot, const PageKey& key, const PageKey& parent) {
+    heads[slot].magic = RecordHead::kMagic;
+    heads[slot].key = key, heads[slot].parent = parent;
+  };
+  const PageKey space = test::key_of(0, 0);
+  for (std::uint32_t i = 0; i < 4; ++i) head(i, test::key_of(1, i), i == 0 ? space : test::key_of(1, i - 1));
+  head(5, test::key_of(2, 0), space);
+  records.scanned(0, heads);
+  CHECK(records.count() == 5);
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(records.find(test::key_of(1, i)) == i);
+  const Slot used = records.find(test::key_of(2, 0));
+  records.use({&used, 1}, space);
+  std::vector<Slot> taken;
+  records.take(3, records.mark(), taken);
+  CHECK(std::set<Slot>(taken.begin(), taken.end()) == std::set<Slot>{2, 3, 4});
+  CHECK(records.find(test::key_of(1, 1)) == 1);
+  CHECK(records.find(test::key_of(2, 0)) == 5);
+}
+
+TEST_CASE("what was flushed is covered up to its latest run, and nothing that came after it") {
+  const test::Folder folder;
+  FlushedSpaces flushed(folder.at("flushed"));
+  CHECK_FALSE(flushed.covers(0, 1));
+  REQUIRE(flushed.add(7, 3));
+  REQUIRE(flushed.add(8, 5));
+  for (const FlushedSpaces& now : {flushed, FlushedSpaces(folder.at("flushed"))}) {
+    CHECK(now.covers(7, 3));
+    CHECK_FALSE(now.covers(7, 4));
+    CHECK(now.covers(8, 5));
+    CHECK_FALSE(now.covers(9, 1));
+    CHECK(now.covers(0, 5));  // of a space that is not known
+    CHECK_FALSE(now.covers(0, 6));
+  }
+}
+
 TEST_CASE("a device has as many threads as the system allows, and without any it is refused") {
   if (test::kSanitized) {
     MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
