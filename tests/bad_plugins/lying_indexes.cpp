@@ -57,6 +57,10 @@ struct LocksFromBehind final : Nothing {
     return {canopy::NodeId{1}, page_, {2 * page_, 0, 0, 0}};
   }
 };
+struct LocksWithinAPage final : Nothing {
+  using Nothing::Nothing;
+  Lock match(const Key&, const canopy::RequestFacts&) override { return {canopy::NodeId{1}, page_, {1, 0, 0, 0}}; }
+};
 struct FindsAPage : Nothing {
   using Nothing::Nothing;
   Lock match(const Key& key, const canopy::RequestFacts&) override {
@@ -102,6 +106,16 @@ struct EvictsOfOtherGroups final : Nothing {
     GroupPages pages;
     pages[3] = row(1, 1)[0];
     return pages;
+  }
+};
+struct LeavesFarPages final : Nothing {
+  using Nothing::Nothing;
+  using Nothing::sizes;
+  canopy::Sizes sizes(std::size_t) const override { return {page_, 0}; }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor* visitor) override {
+    const std::vector<std::uint32_t> words(page_);
+    if (visitor) visitor->leaving({.facts = {}, .words = words, .pages = row(1, 1'000'000)});
+    return {};
   }
 };
 struct IsHuge final : Nothing {
@@ -175,6 +189,7 @@ constexpr CanopyComponent codec(const char* name) {
 
 CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("finds_more_than_the_key"),
               index<FindsHalfAPage>("finds_half_a_page"), index<LocksFromBehind>("locks_from_behind"),
+              index<LocksWithinAPage>("locks_within_a_page"), index<LeavesFarPages>("leaves_far_pages"),
               index<HasTooManyPages>("has_too_many_pages"), index<HasNoPages>("has_no_pages"),
               index<HasPage<0x7FFFFFFF>>("has_page_far"), index<HasPage<0xFFFFFFFF>>("has_page_last"),
               index<InsertsMoreThanTheKey>("inserts_more_than_the_key"), index<SparesMore>("spares_more"),

@@ -145,6 +145,14 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
   if (!kAddressSanitizer && !kThreadSanitizer)  // they cannot live with so large a block of a thread's data
     CHECK(refusal(PT_GNU_EH_FRAME, zeroes(std::uint64_t{1} << 30)) == "");
   CHECK(contains(refusal(PT_GNU_EH_FRAME, zeroes((std::uint64_t{1} << 30) + 1)), no_section));
+  for (const auto& [of_file, of_memory, align] : {std::tuple{16, 8, 8}, {8, 8, 3}})
+    CHECK(contains(refusal(PT_GNU_EH_FRAME,
+                           [&, file = of_file, memory = of_memory, step = align](auto& segment) {
+                             segment.p_type = PT_TLS, segment.p_align = static_cast<Elf64_Xword>(step);
+                             segment.p_filesz = static_cast<Elf64_Xword>(file);
+                             segment.p_memsz = static_cast<Elf64_Xword>(memory);
+                           }),
+                   no_section));
   // What is read only from the start needs no protection later, so a segment that asks for it means something else.
   Elf64_Phdr frames{};
   for (std::size_t i = 0; i < header.e_phnum && frames.p_type != PT_GNU_EH_FRAME; ++i)

@@ -99,6 +99,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
   index("finds_more_than_the_key", "match: it gave a lock of ");
   index("finds_half_a_page", "match: it gave a lock of 1 units");
   index("locks_from_behind", "match: it gave a lock of 16 units from 32,");
+  index("locks_within_a_page", "match: it gave a lock of 16 units from 1,");
   index("has_too_many_pages", "pages: it gave 1000000 pages of group 'full' for ");
   index("has_no_pages", "pages: it gave 0 pages of group 'full' for 1 pages under a lock");
   index("has_page_far", "pages: it gave page 2147483647 of group 'full', which has no page beyond ");
@@ -119,6 +120,13 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK_FALSE((*engine)->make_free(0, 3000));
     const std::string all = all_of((*engine)->ledger().reports());
     CHECK_MESSAGE(all.find(said) != std::string::npos, all);
+  }
+  {
+    const auto engine = engine_with({"index=leaves_far_pages", "tiers.host.capacity=4000"});
+    REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+    CHECK_FALSE((*engine)->make_free(0, 3000));
+    const std::string all = all_of((*engine)->ledger().reports());
+    CHECK_MESSAGE(all.find("evict: it reported a leaving node with 16 words and 1 pages") != std::string::npos, all);
   }
   // An order that is none is not used: the requests keep theirs.
   for (const auto& [name, said] :

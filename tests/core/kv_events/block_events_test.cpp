@@ -41,6 +41,7 @@ class ByHand {
       }
     return batch_;
   }
+  const BlockEvents& events() const { return *events_; }
   TreeQueue queue{TreeQueue::WhenFull::drop};
 
  private:
@@ -76,12 +77,15 @@ TEST_CASE("an event has the fields that the servers send, no more and no fewer")
     return all;
   };
   ByHand sglang(1, 0, KvEventsConfig{}), vllm(2, 0);
+  CHECK(sglang.events().removed == 0);
   const Names stored{"block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id=nil", "medium"};
   Names root = stored, salted = stored;
   root[1] += "=nil";
   salted = root;
   salted.insert(salted.end(), {"lora_name", "cache_salt"});
   CHECK(tell(sglang) == std::vector<Names>{root, stored, salted, {"block_hashes", "medium"}});
+  CHECK(sglang.events().stored == 3);
+  CHECK(sglang.events().removed == 1);
   const auto with = [](Names names, const Names& more) {
     names.insert(names.end(), more.begin(), more.end());
     return names;

@@ -182,6 +182,8 @@ TEST_CASE("events change no decision") {
   const auto publisher = publisher_of(config_of("tcp://127.0.0.1:*"));
   const auto told = engine_of(kSmall, {}, &publisher->listener()), alone = engine_of(kSmall);
   CHECK(told->feed() == nullptr);
+  CHECK(publisher->figures().stored == 0);
+  CHECK(publisher->figures().removed == 0);
   for (Engine* engine : {told.get(), alone.get()}) {
     RandomRequests requests(*engine, plugins(), 7, 2);
     requests.run(5'000);

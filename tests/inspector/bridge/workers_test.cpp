@@ -70,6 +70,36 @@ TEST_CASE("extra keys name a namespace only if there is one for each block") {
   }
 }
 
+TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever came before them") {
+  Followed followed(false);
+  const auto pairs = [](std::uint64_t sequence, int hash, std::optional<int> parent, Token first) {
+    kv_events::EventBatch batch;
+    batch.time = static_cast<double>(sequence);
+    kv_events::Event event;
+    event.kind = kv_events::EventKind::stored;
+    event.token_pairs = true;
+    if (parent) event.set_present(kv_events::Field::parent_block_hash), event.parent = kv_events::signed_hash(*parent);
+    std::vector<Token> tokens;
+    for (Token i = 0; i < kPage; ++i) tokens.insert(tokens.end(), {first + i, first + i + 1});
+    batch.set_hashes(event, std::vector{kv_events::signed_hash(hash)});
+    batch.set_tokens(event, tokens);
+    event.set_present(kv_events::Field::block_size), event.block_size = kPage;
+    batch.events.push_back(event);
+    Sent sent{sequence, {}};
+    kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
+    return sent;
+  };
+  followed.hear(pairs(0, 1, std::nullopt, 100), false);
+  followed.hear(pairs(1, 2, 1, 100 + kPage), false);
+  Path path;
+  std::map<Path, unsigned> expected;
+  for (Token i = 0; i < 2 * kPage; ++i) {
+    path.push_back(100 + i);
+    if (path.size() % kPage == 0) expected[path] = 1;
+  }
+  CHECK(followed.tree() == expected);
+}
+
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
   const auto stored = [](std::uint64_t sequence, std::optional<int> parent, std::vector<int> hashes) {
     kv_events::EventBatch batch;

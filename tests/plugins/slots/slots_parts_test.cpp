@@ -15,11 +15,15 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <set>
 #include <thread>
 #include <vector>
@@ -181,6 +185,39 @@ TEST_CASE("where a read of several records fails, each is read alone, and the sl
   CHECK(planned.end(2, 0) == kNoSlot);  // the file ends
   CHECK(!planned.call.is_unsure());
   CHECK(planned.call.fates == std::vector<Fate>{Fate::done, Fate::failed, Fate::absent});
+}
+
+TEST_CASE("a folder without room for one record stays empty") {
+  const test::Folder folder;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit few{2048, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &few) == 0);
+  CHECK_THROWS(SlotFiles(folder.path().string(), {4096, 64}, false));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, ignored);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("slots are wiped only where the file system can write zeroes") {
+  constexpr std::size_t kTmpfs = 0x01021994;
+  for (const char* const below : {"/dev/shm", ""}) {
+    struct statfs facts{};
+    if (*below && (::statfs(below, &facts) != 0 || static_cast<std::size_t>(facts.f_type) != kTmpfs)) continue;
+    const test::Folder folder;
+    const std::string path =
+        *below ? std::string(below) + "/canopy-wipe-" + std::to_string(::getpid()) : folder.path().string();
+    std::filesystem::create_directories(path);
+    {
+      const SlotFiles files(path, {4096, 4}, false);
+      if (*below) CHECK_FALSE(files.wipe(0, 1));  // tmpfs cannot
+      else
+        CHECK(files.wipe(0, 1) ==
+              (::statfs(path.c_str(), &facts) == 0 && static_cast<std::size_t>(facts.f_type) != kTmpfs));
+    }
+    if (*below) std::filesystem::remove_all(path);
+  }
 }
 
 TEST_CASE("a put that finds the disk full ends as full, and its slot is not tried again") {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <slots/folder.h>
 #include <slots/slot_storage.h>
 #include <slots/table_file.h>
 #include <support/folder.h>
@@ -456,6 +457,22 @@ TEST_CASE("slots: the table of another time names records that are not there any
   CHECK(caller.storage().use().records == 48);
   CHECK(there(caller, 12, 4) == 12);
   CHECK(caller.storage().use().records == 12);
+}
+
+TEST_CASE("slots: a folder that is in use cannot be reserved, and one that is reserved is not used") {
+  Disk disk;
+  fill(disk, 1);
+  {
+    const slots::Reserved reserved = slots::reserve(disk.file("."));
+    CHECK(reserved.user.empty());
+    CHECK(in_a_process([&] {
+            if (why_not(disk).empty()) disagree("it opens a folder that is reserved");
+          }) == 0);
+  }
+  StorageCaller caller = disk.open();
+  CHECK(in_a_process([&] {
+          if (slots::reserve(disk.file(".")).user.find("process ") == std::string::npos) disagree("it is reserved");
+        }) == 0);
 }
 
 TEST_CASE("slots: a folder has one user, and another process is told which") {

@@ -134,6 +134,30 @@ TEST_CASE("retention: a promise counts while its request runs, and ends with an 
   check_settled(*world.engine);
 }
 
+TEST_CASE("retention: a wish without a length keeps nothing, whatever the size of a page") {
+  const auto engine = engine_of(kFile, {"page_size=1"});
+  const auto prompt = tokens(1, 9);
+  const std::vector<Retention> retention{{.us = 10}};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  spec.retention = retention;
+  Request request = engine->begin(spec);
+  CHECK(request.retained() == 0);
+  request.abort();
+}
+
+TEST_CASE("retention: what is kept counts where a request is admitted") {
+  World world;
+  world.serve("a", tokens(1, 25), {{.tokens = 24, .us = 10}});
+  REQUIRE(world.kept() == 24);
+  const auto fits = tokens(500, 40), more = tokens(500, 44);
+  CHECK(world.engine->admits(arrival(fits)).verdict == Admission::Verdict::now);
+  CHECK(world.engine->admits(arrival(more)).verdict != Admission::Verdict::now);
+  world.engine->turn(10);
+  CHECK(world.engine->admits(arrival(more)).verdict == Admission::Verdict::now);
+  check_settled(*world.engine);
+}
+
 TEST_CASE("retention: the part that is resident is kept from the begin of the request on") {
   World world;
   const auto prompt = tokens(1, 25);

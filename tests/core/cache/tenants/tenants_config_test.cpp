@@ -94,6 +94,8 @@ TEST_CASE("tenants: shares change while the engine runs") {
   }
   CHECK(engine->tenants()[2].cached == 8);
   check_settled(*engine);
+  CHECK(engine->set_share("b", {.ceiling = 0}).error().text == "tenant 'b': ceiling = 0 is below its floor, 0");
+  CHECK(engine->set_share("b", {.ceiling = 1}));
   CHECK(!engine_of(kSmall)->set_share("a", {}));
 }
 
