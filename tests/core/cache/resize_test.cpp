@@ -278,13 +278,3 @@ TEST_CASE("of the segments that become empty as many keep their memory as `idle_
     CHECK(backed(*engine) == least + kept);
   }
 }
-
-TEST_CASE("a pool keeps one page, whatever limit it gets") {
-  const auto engine = engine_of(kElastic);
-  serve(*engine, tokens(1, 32));
-  engine->resize(0, 0);
-  CHECK(engine->pool(0).limit() == 1);
-  CHECK_FALSE(engine->pool(0).draining());
-  serve(*engine, tokens(1, 4));
-  check_settled(*engine);
-}
