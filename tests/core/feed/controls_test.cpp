@@ -143,6 +143,26 @@ TEST_CASE("controls: a reader that writes its command slowly loses it to no othe
   CHECK(steered.header.taken.load() == ticket + 2);
 }
 
+TEST_CASE("controls: all commands that the ring holds are obeyed at once, in their order") {
+  Steered steered;
+  const std::uint64_t taken = steered.header.taken.load();
+  for (std::uint64_t i = 0; i + 1 < FeedCommands::kSlots; ++i)
+    REQUIRE(Attachment::post(steered.header, {Command::Kind::go_on}));
+  REQUIRE(Attachment::post(steered.header, {Command::Kind::pause}));
+  CHECK_FALSE(steered.look());
+  CHECK(steered.header.taken.load() == taken + FeedCommands::kSlots);
+}
+
+TEST_CASE("controls: a pool keeps a page, whatever limit it is given") {
+  Steered steered;
+  steered.serve(tokens(100, 40));
+  CHECK(steered.send({Command::Kind::resize, 0, 0}));
+  CHECK(steered.engine->pool(0).limit() == 1);
+  CHECK_FALSE(steered.engine->pool(0).draining());
+  CHECK(steered.send({Command::Kind::resize, 0, 80}));
+  steered.serve(tokens(100, 40));
+}
+
 TEST_CASE("controls: of as many groups as there can be, the one that was asked for stops the engine") {
   for (const std::uint32_t group : {0U, 3U}) {
     CAPTURE(group);
