@@ -146,7 +146,7 @@ TEST_CASE("tenants: others that are together have one share, and one of them may
   check_settled(*engine);
 }
 
-TEST_CASE("tenants: each loses by its own policy, and a policy that throws costs only its own order") {
+TEST_CASE("tenants: each loses by its own policy") {
   const auto engine = engine_of(file_with("{ a: { eviction: mru }, b: {} }"));
   const auto leave_for = [&](const char* tenant, Token first) {
     const auto prompt = tokens(first, 8);
@@ -163,4 +163,48 @@ TEST_CASE("tenants: each loses by its own policy, and a policy that throws costs
   CHECK(leave_for("a", 100) == 8);  // mru lost the last
   CHECK(leave_for("b", 100) == 0);  // lru lost the first
   check_settled(*engine);
+}
+
+TEST_CASE("tenants: a policy that throws costs only its own order, also that of all others") {
+  struct Throws final : EvictionStrategy {
+    Rank rank(const NodeFacts& node) override {
+      if (node.begin == 0 && ++ranked > 4) throw std::runtime_error("no rank");
+      return {0, ~node.last_access};  // as mru
+    }
+    int ranked = 0;
+  };
+  static constexpr CanopyComponent kOwn[] = {provide<EvictionStrategy, Throws>("throws", "throws at the fifth node")};
+  static constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
+                                           kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
+  Registry registry;
+  registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  registry.add(kOwnPlugin, "a test");
+  for (const std::string thrower : {"'*'", "a"}) {
+    CAPTURE(thrower);
+    const std::string share = thrower == "a" ? "" : ", together: true";
+    const auto document =
+        parse_yaml(file_with("{ " + thrower + ": { eviction: throws" + share + " }, b: { eviction: mru } }"), "test");
+    REQUIRE(document);
+    const auto config = read_engine_config(*document, registry);
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    const auto engine = Engine::create(*config, registry);
+    REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+    const auto leave_for = [&](const char* tenant, Token first) {
+      const auto prompt = tokens(first, 8);
+      RequestSpec spec = arrival(prompt, 0);
+      spec.space = (*engine)->intern({.tenant = tenant});
+      Request request = (*engine)->begin(spec);
+      REQUIRE(request.reserve(8));
+      request.finish(8);
+      return request.matched();
+    };
+    const char* const tenant = thrower == "a" ? "a" : "";
+    for (const Token first : {100U, 200U, 300U, 400U}) leave_for(tenant, first), leave_for("b", first);
+    for (const Token first : {500U, 600U}) leave_for(tenant, first);
+    CHECK(leave_for(tenant, 100) == 0);  // lru in the place of its policy lost the first
+    CHECK(leave_for("b", 100) == 8);
+    (*engine)->audit();
+    REQUIRE((*engine)->ledger().violations() == 1);
+    CHECK((*engine)->ledger().reports()[0] == "eviction strategy 'throws' (a test), rank: it threw: no rank");
+  }
 }
