@@ -285,6 +285,11 @@ TEST_CASE("yaml: the limits themselves are allowed") {
   CHECK(parse_yaml(std::string(30'000, '#') + "\na: 1\n", "t"));
 }
 
+TEST_CASE("yaml: a text that is no UTF-8 is written as it is, in quotes") {
+  CHECK(to_yaml(std::string_view("a\xff z")) == "\"a\xff z\"");
+  CHECK(to_yaml(std::string_view("\xc3")) == "\"\xc3\"");
+}
+
 TEST_CASE("yaml: files that are none are refused at once") {
   const Folder folder;
   const auto why = [&](const std::string& path) {

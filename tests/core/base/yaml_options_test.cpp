@@ -272,6 +272,23 @@ TEST_CASE("options: maps, scalars and nothing") {
   CHECK(read<Nothing>("{ x: 3 }").second == Complaints{"t:1:3: c takes no options, but has 'x'"});
 }
 
+TEST_CASE("options: of a choice that is none only its name is complained of, not its options") {
+  struct Varied {
+    Mode mode = Mode::fast;
+    std::uint64_t steps = 1;
+    void visit(Options& o) {
+      o.variant("mode", mode, kModes, true, "how it runs", [&](Options& of) { of.number("steps", steps, 1, 9, ""); });
+    }
+  };
+  const auto [good, none] = read<Varied>("{ mode: { careful: { steps: 3 } } }");
+  CHECK(none.empty());
+  CHECK(good.mode == Mode::careful);
+  CHECK(good.steps == 3);
+  const auto [bad, complaints] = read<Varied>("{ mode: { carefull: { step: 3 } } }");
+  REQUIRE(complaints.size() == 1);
+  CHECK(complaints[0].starts_with("t:1:11: c.mode = 'carefull' is not a choice"));
+}
+
 TEST_CASE("options: all complaints, in the order of the file") {
   const auto [config, complaints] = read<Config>("on: 3\nx: 1\nrows: { b: { y: 1, bytes: 0 }, a: 0 }\nsize: 0\n");
   REQUIRE(complaints.size() == 6);

@@ -434,3 +434,23 @@ TEST_CASE("insert_at_finish: false keeps what was committed on the way, without 
     check_settled(*engine);
   }
 }
+
+TEST_CASE("groups: where no group keeps whole paths, a request is admitted only if the page of a lock fits, too") {
+  const auto windows = [](std::size_t pages) {
+    return engine_of("page_size: 4\ngroups: { window: { reach: 8, capacity: " + std::to_string(4 * pages) +
+                     ", allocator: free_list, eviction: lru } }\n");
+  };
+  const auto prompt = tokens(1, 40);
+  const auto verdict = [&](Engine& engine) { return engine.admits(arrival(prompt)).verdict; };
+  std::size_t least = 1;
+  while (verdict(*windows(least)) == Admission::Verdict::never) ++least;
+  for (const bool fits : {false, true}) {
+    const auto engine = windows(least + 5);
+    std::vector<Request> others;
+    for (Token first = 1'000; engine->pool(0).free_pages() > (fits ? least : least - 1); first += 100) {
+      others.push_back(engine->begin(arrival(tokens(first, 4))));
+      REQUIRE(others.back().reserve(4));
+    }
+    CHECK(verdict(*engine) == (fits ? Admission::Verdict::now : Admission::Verdict::wait));
+  }
+}

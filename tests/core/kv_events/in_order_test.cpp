@@ -133,6 +133,18 @@ TEST_CASE("events: what came behind a restart that only a replay shows is kept, 
   }
 }
 
+TEST_CASE("events: the first message of a run that only a replay showed is no restart when it comes late") {
+  InOrder order;
+  CHECK(order.take({0, 1.0, true, false}, "x", true).is_due);
+  CHECK(order.take({1, 2.0, false, false}, "x", true).is_due);
+  order.reconnected();
+  CHECK(order.take({1, 5.0, false, true}, "x", true).order == Order::restart);
+  order.give_up();
+  REQUIRE(order.next_held());
+  CHECK(order.take({0, 4.0, true, true}, "x", true).order == Order::repeated);
+  CHECK(order.counts().restarts == 1);
+}
+
 TEST_CASE("events: what waits behind a gap is bounded in messages and in bytes") {
   InOrder many;
   CHECK(many.take(live(0), {}, false).is_due);

@@ -1,7 +1,12 @@
 /// The queue between an engine's thread and a publisher's: what it does when the reader is late.
 #include <canopy/kv_events/block_events.h>
 
+#include <canopy/base/random.h>
 #include <support/engines.h>
+
+#include <cstring>
+#include <numeric>
+
 #include "told_tree.h"
 
 using namespace canopy;
@@ -160,4 +165,28 @@ TEST_CASE("an engine with events and no program that publishes them is refused, 
   TreeListener::Facts facts;
   facts.shape.page_size = 4, facts.shape.overlap = 2;
   CHECK(queue.begin(facts).find("no form") != std::string::npos);
+}
+
+TEST_CASE("a queue gives each record as it was told, however often it is gone round") {
+  TreeQueue queue(TreeQueue::WhenFull::drop);
+  TreeListener::Facts facts;
+  facts.shape.page_size = 4, facts.shape.groups = 1;
+  facts.shape.reaches[0] = kWholePath;
+  facts.words = 1'000;
+  REQUIRE(queue.begin(facts).empty());
+  Random random(1);
+  std::vector<std::uint32_t> words;
+  for (std::uint32_t node = 1; node <= 30'000; ++node) {
+    words.resize(4 * (1 + random.below(200)));
+    std::iota(words.begin(), words.end(), node);
+    queue.added({.resident = 1, .node = NodeId{node}, .length = static_cast<Units>(words.size())}, words.data());
+    REQUIRE_FALSE(queue.turn());
+    const TreeQueue::Record* const record = queue.next();
+    REQUIRE(record);
+    REQUIRE(record->kind == TreeQueue::Kind::added);
+    REQUIRE(record->node == node);
+    REQUIRE(record->length == words.size());
+    REQUIRE(std::memcmp(record + 1, words.data(), words.size() * sizeof(std::uint32_t)) == 0);
+    REQUIRE(queue.next() == nullptr);
+  }
 }

@@ -149,6 +149,7 @@ TEST_CASE("cost: a part that the pools had room for is weighed as what it is") {
   REQUIRE(runs.reserve(60));  // one page is left
   CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(state_of(*engine).moving[0] == 0);
+  CHECK(count(*engine, FetchEnd::unused) == 0);  // nothing was fetched
   runs.abort();
   engine->turn(now + 1);
   check_settled(*engine);
