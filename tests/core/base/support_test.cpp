@@ -20,8 +20,11 @@ TEST_CASE("figures: numbers are grouped, rounded and carry units") {
   CHECK(brief(812) == "812");
   CHECK(brief(999.7) == "1.0 k");
   CHECK(brief(41234) == "41.2 k");
+  CHECK(brief(900e9) == "900.0 G");
+  CHECK(brief(2'500e12) == "2500.0 T");
   CHECK(bytes(1023) == "1023 B");
   CHECK(bytes(std::uint64_t{3} << 19) == "1.5 MiB");
+  CHECK(bytes(std::uint64_t{900} << 30) == "900.0 GiB");
   CHECK(bytes(std::uint64_t{1} << 60) == "1048576.0 TiB");
   CHECK(percent(0.13986) == "13.99 %");
   CHECK(percent(362, 1000) == "36.2 %");
@@ -37,7 +40,9 @@ TEST_CASE("figures: a measured time keeps its digits, a duration turns into minu
   CHECK(seconds(75.5) == "75.50 s");
   CHECK(duration(2.1e-6) == "2.1 us");
   CHECK(duration(59) == "59.00 s");
+  CHECK(duration(60) == "1 min 0 s");
   CHECK(duration(200) == "3 min 20 s");
+  CHECK(duration(36'000) == "10 h 0 min");
   CHECK(duration(7530) == "2 h 5 min");
 }
 
