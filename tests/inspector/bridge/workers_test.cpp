@@ -5,6 +5,30 @@
 
 using namespace attach_test;
 
+namespace {
+
+/// A message that blocks were stored. `pairs`: each token is followed by the second one of its pair.
+Sent stored(std::uint64_t sequence, std::optional<int> parent, const std::vector<int>& hashes,
+            const std::vector<Token>& tokens, bool pairs = false) {
+  kv_events::EventBatch batch;
+  batch.time = static_cast<double>(sequence);
+  kv_events::Event event;
+  event.kind = kv_events::EventKind::stored;
+  event.token_pairs = pairs;
+  if (parent) event.set_present(kv_events::Field::parent_block_hash), event.parent = kv_events::signed_hash(*parent);
+  std::vector<kv_events::BlockHash> names;
+  for (const int hash : hashes) names.push_back(kv_events::signed_hash(hash));
+  batch.set_hashes(event, names);
+  batch.set_tokens(event, tokens);
+  event.set_present(kv_events::Field::block_size), event.block_size = kPage;
+  batch.events.push_back(event);
+  Sent sent{sequence, {}};
+  kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
+  return sent;
+}
+
+}  // namespace
+
 TEST_CASE("workers of several servers and ranks stand side by side, each with its own tree") {
   Server first(1, 0), second(2, 0);
   Followed followed(false, 2);
@@ -73,21 +97,9 @@ TEST_CASE("extra keys name a namespace only if there is one for each block") {
 TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever came before them") {
   Followed followed(false);
   const auto pairs = [](std::uint64_t sequence, int hash, std::optional<int> parent, Token first) {
-    kv_events::EventBatch batch;
-    batch.time = static_cast<double>(sequence);
-    kv_events::Event event;
-    event.kind = kv_events::EventKind::stored;
-    event.token_pairs = true;
-    if (parent) event.set_present(kv_events::Field::parent_block_hash), event.parent = kv_events::signed_hash(*parent);
     std::vector<Token> tokens;
     for (Token i = 0; i < kPage; ++i) tokens.insert(tokens.end(), {first + i, first + i + 1});
-    batch.set_hashes(event, std::vector{kv_events::signed_hash(hash)});
-    batch.set_tokens(event, tokens);
-    event.set_present(kv_events::Field::block_size), event.block_size = kPage;
-    batch.events.push_back(event);
-    Sent sent{sequence, {}};
-    kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
-    return sent;
+    return stored(sequence, parent, {hash}, tokens, true);
   };
   followed.hear(pairs(0, 1, std::nullopt, 100), false);
   followed.hear(pairs(1, 2, 1, 100 + kPage), false);
@@ -101,29 +113,14 @@ TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever
 }
 
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
-  const auto stored = [](std::uint64_t sequence, std::optional<int> parent, std::vector<int> hashes) {
-    kv_events::EventBatch batch;
-    batch.time = static_cast<double>(sequence);
-    kv_events::Event event;
-    event.kind = kv_events::EventKind::stored;
-    if (parent) event.set_present(kv_events::Field::parent_block_hash), event.parent = kv_events::signed_hash(*parent);
-    std::vector<kv_events::BlockHash> names;
+  const auto of_itself = [](std::uint64_t sequence, std::optional<int> parent, const std::vector<int>& hashes) {
     std::vector<Token> tokens;
-    for (const int hash : hashes) {
-      names.push_back(kv_events::signed_hash(hash));
-      tokens.insert(tokens.end(), kPage, static_cast<Token>(hash));
-    }
-    batch.set_hashes(event, names);
-    batch.set_tokens(event, tokens);
-    event.set_present(kv_events::Field::block_size), event.block_size = kPage;
-    batch.events.push_back(event);
-    Sent sent{sequence, {}};
-    kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
-    return sent;
+    for (const int hash : hashes) tokens.insert(tokens.end(), kPage, static_cast<Token>(hash));
+    return stored(sequence, parent, hashes, tokens);
   };
   Followed followed(false);
-  followed.hear(stored(0, std::nullopt, {1, 2}), false);
-  followed.hear(stored(2, 3, {4, 5}), false);  // 1 told of 3, and is lost
+  followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
+  followed.hear(of_itself(2, 3, {4, 5}), false);  // 1 told of 3, and is lost
   CHECK(followed.follower.tree()->blocks().count() == 2);
   for (int i = 0; i < 5; ++i) followed.turn();  // after its patience
   CHECK(followed.follower.tree()->blocks().count() == 4);
@@ -132,7 +129,7 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.follower.report().find("does not know") == std::string::npos);
   CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 never came");
   CHECK(followed.tree("unknown prefix").size() == 2);
-  followed.hear(stored(3, 2, {3}), false);
+  followed.hear(of_itself(3, 2, {3}), false);
   followed.turn();
   CHECK(followed.follower.tree()->orphans() == 0);
   CHECK(followed.tree("unknown prefix").empty());
@@ -144,8 +141,8 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.mirror->node_count() == 1);
   CHECK(followed.mirror->drift() == 0);
   // Its own parent: it makes no sense, and hangs nothing up.
-  followed.hear(stored(4, 9, {9, 10}), false);
-  followed.hear(stored(5, 10, {11}), false);
+  followed.hear(of_itself(4, 9, {9, 10}), false);
+  followed.hear(of_itself(5, 10, {11}), false);
   followed.turn();
   CHECK(followed.follower.tree()->blocks().count() == 8);
 }

@@ -20,6 +20,16 @@ std::string error_of(const std::string& tenants, const std::string& index = "rad
   return engine ? "" : engine.error().text;
 }
 
+/// Runs a prompt of `count` tokens of a tenant to its end.
+void leave_for(Engine& engine, const char* tenant, Token first, std::uint32_t count) {
+  const auto prompt = tokens(first, count);
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine.intern({.tenant = tenant});
+  Request request = engine.begin(spec);
+  REQUIRE(request.reserve(count));
+  request.finish(count);
+}
+
 }  // namespace
 
 TEST_CASE("tenants: what is promised must fit, and an error tells what does not") {
@@ -101,18 +111,10 @@ TEST_CASE("tenants: shares change while the engine runs") {
 
 TEST_CASE("tenants: one at its ceiling loses a page of its own, also where the ceiling is no number of pages") {
   const auto engine = engine_of(file_with("{ a: { ceiling: 10 } }"));
-  const auto serve = [&](const char* tenant, Token first, std::uint32_t count) {
-    const auto prompt = tokens(first, count);
-    RequestSpec spec = arrival(prompt);
-    spec.space = engine->intern({.tenant = tenant});
-    Request request = engine->begin(spec);
-    REQUIRE(request.reserve(count));
-    request.finish(count);
-  };
-  serve("b", 100, 56);
-  serve("a", 500, 8);
+  leave_for(*engine, "b", 100, 56);
+  leave_for(*engine, "a", 500, 8);
   REQUIRE(engine->pool(0).free_pages() == 0);
-  serve("a", 600, 4);
+  leave_for(*engine, "a", 600, 4);
   CHECK(engine->tenants()[2].name == "b");
   CHECK(engine->tenants()[2].cached == 56);
   CHECK(engine->tenants()[1].cached == 8);
@@ -121,21 +123,13 @@ TEST_CASE("tenants: one at its ceiling loses a page of its own, also where the c
 
 TEST_CASE("tenants: others that are together have one share, and one of them may get its own") {
   const auto engine = engine_of(file_with("{ a: { floor: 16 }, \"*\": { floor: 32, together: true } }"));
-  const auto leave_for = [&](const char* tenant, Token first, std::uint32_t count) {
-    const auto prompt = tokens(first, count);
-    RequestSpec spec = arrival(prompt);
-    spec.space = engine->intern({.tenant = tenant});
-    Request request = engine->begin(spec);
-    REQUIRE(request.reserve(count));
-    request.finish(count);
-  };
-  leave_for("b", 1, 17);
-  leave_for("c", 100, 17);
-  leave_for("", 200, 9);
+  leave_for(*engine, "b", 1, 17);
+  leave_for(*engine, "c", 100, 17);
+  leave_for(*engine, "", 200, 9);
   REQUIRE(engine->tenants().size() == 2);
   CHECK(engine->tenants()[0].name == "*");
   CHECK(engine->tenants()[0].cached == 40);
-  leave_for("a", 300, 29);  // takes what is free and what "*" has above its floor
+  leave_for(*engine, "a", 300, 29);  // takes what is free and what "*" has above its floor
   CHECK(engine->tenants()[0].cached == 32);
   REQUIRE(engine->set_share("c", {.floor = 8}));
   const auto figures = engine->tenants();
