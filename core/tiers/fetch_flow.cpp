@@ -16,7 +16,7 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
   auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
-  if (storage_) {
+  if (storage_ && !tier_.has_old_pages(spec.space)) {
     if (auto fetch = waits_for_storage(spec, key)) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
@@ -33,7 +33,7 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
                                             std::shared_ptr<FetchState> asked) {
   std::shared_ptr<FetchState> fetch;
   FetchOutcome outcome = FetchOutcome::nothing;
-  if (there > here) {
+  if (there > here && !tier_.has_old_pages(spec.space)) {
     // A fetch cannot take over the handles of another one: after waiting for the storage it makes its own copy.
     if (!asked) fetch = copying(spec, there);
     outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
@@ -151,7 +151,8 @@ std::shared_ptr<FetchState> FetchFlow::copying(const RequestSpec& spec, Units un
 bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   fetch.flow = this;
   fetch.stage = FetchState::Stage::copying;
-  fetch.source = tier_.state().index->hold(node);
+  fetch.spec.space = spec.space;
+  fetch.source = tier_.begin_reading(node, spec.space);
   fetch.request = requests_.begin_fetch(spec, fetch.source.length);
   fetch.from = fetch.request->lock.length;
   // Copied, since making room above may call the index below.
@@ -221,15 +222,17 @@ void FetchFlow::turn() {
   }
 }
 
-/// Completes a fetch: its pages become the index's. The request stays, and holds them for its handles.
+/// Completes a fetch: its pages become the index's, unless its namespace was flushed since it began. The request stays,
+/// and holds them for its handles.
 void FetchFlow::arrive(FetchState& fetch) {
   tier_.wait_for_loads(fetch.tickets);
   fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
-  requests_.commit_fetch(*fetch.request, fetch.until);
-  tier_.pages().release(std::exchange(fetch.source, Lock{}), fetch.spec.space, nullptr);
+  if (tier_.has_old_pages(fetch.spec.space)) fetch.until = fetch.from;
+  else requests_.commit_fetch(*fetch.request, fetch.until);
+  tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);
   tier_.pages().end_operation(Operation::release);
-  if (fetch.handles > 0) arrived_.push_back(&fetch);
+  if (fetch.handles > 0 && fetch.until > fetch.from) arrived_.push_back(&fetch);
   else end(fetch);
 }
 
@@ -266,7 +269,7 @@ void FetchFlow::end(FetchState& fetch) {
   std::erase(arrived_, &fetch);
   if (fetch.request && !fetch.begun && fetch.until > fetch.from)
     ++device_.tiers.at(Counter::fetch_ends, FetchEnd::unused);
-  tier_.pages().release(std::exchange(fetch.source, Lock{}), fetch.spec.space, nullptr);
+  tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);
   if (RequestState* const request = std::exchange(fetch.request, nullptr)) requests_.end_fetch(*request);
 }
 

@@ -61,8 +61,30 @@ void HostTier::copy_down(const Key& key, std::int32_t priority) {
 }
 
 void HostTier::flushed(NamespaceId space) {
-  for (Copy& copy : copies_) copy.unwanted |= copy.space == space;
+  for (Copy& copy : copies_) {
+    if (copy.space != space) continue;
+    copy.unwanted = true;
+    pages_.release(std::exchange(copy.lock, Lock{}), space, nullptr);
+  }
+  if (const auto number = static_cast<std::size_t>(space); number < readings_.size())
+    readings_[number].flushed = readings_[number].locks > 0;
   pages_.flush(space);
+}
+
+Lock HostTier::begin_reading(NodeId node, NamespaceId space) {
+  const Lock lock = state_.index->hold(node);
+  if (lock.length == 0) return lock;
+  const auto number = static_cast<std::size_t>(space);
+  if (number >= readings_.size()) readings_.resize(number + 1);
+  ++readings_[number].locks;
+  return lock;
+}
+
+void HostTier::end_reading(const Lock& lock, NamespaceId space) {
+  pages_.release(lock, space, nullptr);
+  if (lock.length == 0) return;
+  Readings& readings = readings_[static_cast<std::size_t>(space)];
+  if (--readings.locks == 0 && std::exchange(readings.flushed, false)) pages_.flush(space, false);
 }
 
 Units HostTier::on_its_way(const Key& key) const {
@@ -102,6 +124,10 @@ void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const G
   const Key key{space, words};
   const Units units = units_of(key.words);
   if (units == 0) return;
+  if (has_old_pages(space)) {
+    device_.tiers[Counter::lost_tokens_host] += units;
+    return;
+  }
   Copy copy{space, priority};
   Found found;
   {
@@ -176,17 +202,19 @@ bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count)
   return false;
 }
 
-/// Starts saving the pages above into those of the copy. Returns false if the system has no memory for an image.
+/// Starts saving the pages above into those of the copy. Returns false, and has started nothing, if the system has no
+/// memory for an image.
 bool HostTier::save(Copy& copy, const GroupPages& from) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    for (const Page page : copy.pages[g])
+      if (page != 0 && images_[g].image_bytes() > 0 && !images_[g].image(page)) return false;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     if (images_[g].image_bytes() == 0) continue;
     scratch_.clear();
     targets_.clear();
     for (std::size_t i = 0; i < copy.pages[g].size(); ++i) {
       if (copy.pages[g][i] == 0) continue;
-      std::byte* const image = images_[g].image(copy.pages[g][i]);
-      if (!image) return false;
-      targets_.push_back(image);
+      targets_.push_back(images_[g].image(copy.pages[g][i]));
       scratch_.push_back(from[g][copy.from / state_.page_size + i]);
     }
     if (!scratch_.empty())

@@ -78,6 +78,18 @@ class HostTier final : public TierListener {
   /// Returns a lock on exactly `length` units of a path, or an empty lock if they are not here.
   Lock lock_on(const Key& key, Units length);
 
+  /// Locks a node while a load into the pools, or a put into a storage, reads the pages of its path.
+  Lock begin_reading(NodeId node, NamespaceId space);
+  /// Releases such a lock. May be empty (nothing is released).
+  void end_reading(const Lock& lock, NamespaceId space);
+  /// Returns true if such locks kept pages from a flush of their namespace. Those are flushed with the last of the
+  /// locks. Until then nothing of the namespace may be brought from here, and nothing is copied to here: it would be
+  /// mixed with what was flushed.
+  bool has_old_pages(NamespaceId space) const {
+    const auto number = static_cast<std::size_t>(space);
+    return number < readings_.size() && readings_[number].flushed;
+  }
+
   void wait_for_loads(std::span<const std::uint64_t> tickets);
 
   const HostTierConfig& config() const { return config_; }
@@ -98,6 +110,12 @@ class HostTier final : public TierListener {
     std::uint64_t bytes = 0, lane_bytes = 0;
   };
 
+  /// The locks of begin_reading() in a namespace.
+  struct Readings {
+    std::uint32_t locks = 0;
+    bool flushed = false;  ///< the namespace was flushed since they began
+  };
+
   void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
   std::size_t make_room(NamespaceId space, const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);
@@ -116,7 +134,8 @@ class HostTier final : public TierListener {
   std::vector<HostPages> images_;  ///< one per group
   Departures departures_;
   Lane store_lane_, load_lane_;
-  std::deque<Copy> copies_;  ///< pending copies, in the order in which they began and end
+  std::deque<Copy> copies_;         ///< pending copies, in the order in which they began and end
+  std::vector<Readings> readings_;  ///< by namespace
   std::vector<Page> scratch_;
   std::vector<std::byte*> targets_;
   std::vector<const std::byte*> sources_;

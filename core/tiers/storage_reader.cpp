@@ -315,7 +315,11 @@ void StorageReader::stop() {
 }
 
 void StorageReader::flushed(NamespaceId space) {
-  for (const auto& read : reads_) read->unwanted |= read->space == space;
+  for (const auto& read : reads_) {
+    if (read->space != space) continue;
+    read->unwanted = true;
+    host_.pages().release(std::exchange(read->lock, Lock{}), space, nullptr);
+  }
 }
 
 }  // namespace canopy

@@ -91,7 +91,6 @@ void StorageTier::abandon_the_storage() {
 
 void StorageTier::flushed(NamespaceId space) {
   reader_.flushed(space);
-  writer_.flushed(space);
   bool all = true;
   for (std::size_t g = 0; g < link_.groups(); ++g)
     all &= link_.calls.storage(g).call("flush", &PageStorage::flush, link_.space_key(space));

@@ -72,7 +72,7 @@ void StorageWriter::inserted(const Key& key, const Lock& lock) {
   if (link_.config.write != PutPolicy::through) return;
   const std::uint64_t most = may_put(0) * state_.pools[0].needs().every;
   if (most == 0) return;  // tried again when more of the path arrives
-  const Lock held = state_.index->hold(lock.node);
+  const Lock held = host_.begin_reading(lock.node, key.space);
   Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
   const auto is_new = [&](bool whole_path) {
     return [&, whole_path](std::size_t page) {
@@ -86,7 +86,7 @@ void StorageWriter::inserted(const Key& key, const Lock& lock) {
   for (std::size_t page = 0; !link_.whole_paths_only() && page < run.first; ++page)
     if (is_new(false)(page)) run.first = page;
   run.end = std::min<std::size_t>(run.end, run.first + most);
-  if (!put(run, held)) host_.pages().release(held, key.space, nullptr);
+  if (!put(run, held)) host_.end_reading(held, key.space);
 }
 
 /// Returns true if the storage has received the page, or there is none.
@@ -226,8 +226,7 @@ void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end)
     if (put.lost) return;
     for (std::size_t g = 0; put.refused && g < link_.groups(); ++g)  // put again when more of the path arrives
       for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
-    host_.pages().release(put.lock, put.space, nullptr);
-    if (put.unwanted) host_.pages().flush(put.space);  // the part that the lock has kept from the flush
+    host_.end_reading(put.lock, put.space);
     return host_.pages().end_operation(Operation::release);
   }
   for (std::size_t g = 0; g < link_.groups(); ++g) putting_[g] -= put.pages[g].size();
@@ -254,9 +253,5 @@ void StorageWriter::abandon_late() {
 }
 
 void StorageWriter::evicted() { device_.tiers[Counter::dropped_tokens_storage] += std::exchange(dropped_.tokens, 0); }
-
-void StorageWriter::flushed(NamespaceId space) {
-  for (const auto& put : puts_) put->unwanted |= put->space == space;
-}
 
 }  // namespace canopy

@@ -35,8 +35,6 @@ class StorageWriter {
   void evicted();
   /// Write-through: writes the part of a path that the storage has not received, nearest to the root first.
   void inserted(const Key& key, const Lock& lock);
-  /// Discards what pending puts of a namespace have written.
-  void flushed(NamespaceId space);
 
   /// Processes the end of a put.
   void ended(const StorageCall& call, const CallEnd& end);
@@ -47,8 +45,7 @@ class StorageWriter {
   struct Put {
     std::uint64_t job = 0;
     NamespaceId space{};
-    Lock lock{};            ///< write-through: keeps the pages in the host tier's index; otherwise they have left it
-    bool unwanted = false;  ///< its namespace was flushed since
+    Lock lock{};  ///< write-through: keeps the pages in the host tier's index; otherwise they have left it
     std::array<std::vector<Page>, kMaxGroups> pages{};
     std::uint64_t bytes = 0, late_us = 0;
     std::size_t open = 0;  ///< pending calls

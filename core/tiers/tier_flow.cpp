@@ -24,10 +24,6 @@ bool TierFlow::agree_by(Agreement& agreement) {
   return true;
 }
 
-std::string TierFlow::set_share(std::string_view tenant, const TenantShare& share) {
-  return host_ ? host_->state().tenants->set_share(tenant, share) : std::string();
-}
-
 void TierFlow::turn(std::uint64_t now_us) {
   const TurnBoard* const agreed = board_ ? agree(now_us) : nullptr;
   if (!host_) return;

@@ -32,8 +32,8 @@ class TierFlow {
   void intern(const Space& space) {
     if (host_) host_->state().spaces.intern(space);
   }
-  /// Gives a tenant another share of the host tier, if there is one. Returns an error message; empty: done.
-  std::string set_share(std::string_view tenant, const TenantShare& share);
+  /// The tenants of the host tier. May be null (no tier).
+  Tenants* tenants() { return host_ ? host_->state().tenants.get() : nullptr; }
   std::shared_ptr<FetchState> fetch(const RequestSpec& spec) { return fetches_ ? fetches_->fetch(spec) : nullptr; }
   /// Counts that a request has begun on its fetch and found `matched` units. Without a fetch, makes the request's
   /// prefix recent in the host tier.

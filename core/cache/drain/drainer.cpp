@@ -34,13 +34,13 @@ class UnlockedPages final : public NodeVisitor {
 void Drainer::resize(std::size_t group, std::uint64_t pages) {
   Pool& pool = state_.pools[group];
   pages = std::max<std::uint64_t>(pages, 1);
+  if (pages > kUnlimited / state_.page_size) pages = kUnlimited;  // more tokens than can be counted
   // Evict first, choose segments second: eviction empties some of them, so fewer pages must be relocated.
   const Occupancy now = pool.occupancy();
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
     pages_.evict(group, out - pages, Cause::limit);
   pool.resize(pages);
-  state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
-                     pages == kUnlimited ? kUnlimited : pages * state_.page_size);
+  pages_.tell_limit(group);
   ++state_.counters.resizes;
   pages_.digest().take(Digest::Step::resize, group, pages);
   pages_.end_operation(Operation::resize);

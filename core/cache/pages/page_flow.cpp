@@ -38,7 +38,16 @@ std::uint64_t PageFlow::room(std::size_t group) const {
 }
 
 bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
-  return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
+  const std::uint64_t missing = state_.pools[group].shortfall(pages);
+  tell_limit(group);
+  return missing == 0 || room(group) >= pages;
+}
+
+void PageFlow::tell_limit(std::size_t group) {
+  const std::uint64_t limit = state_.pools[group].limit();
+  if (limit == std::exchange(limits_[group], limit)) return;
+  state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
+                     limit == kUnlimited ? kUnlimited : limit * state_.page_size);
 }
 
 GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor,
@@ -118,18 +127,19 @@ bool PageFlow::make_free(std::size_t group, std::uint64_t pages, std::optional<N
   Pool& pool = state_.pools[group];
   const std::uint64_t changes = pool.changes();
   std::uint64_t missing = pool.shortfall(pages);
+  tell_limit(group);
   for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
     more = evict(group, missing, Cause::room, taker) > 0 && pool.draining();  // some may be of a draining segment
   if (pool.changes() != changes) end_operation(Operation::reserve);           // the pool grew
   return missing == 0;
 }
 
-std::uint64_t PageFlow::flush(NamespaceId space) {
+std::uint64_t PageFlow::flush(NamespaceId space, bool below) {
+  if (tier_ && below) tier_->flushed(space);
   const GroupPages flushed = state_.index->flush(space);
   const std::uint64_t tokens = flushed[0].size() * state_.page_size;
   digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(flushed, "flush");
-  if (tier_) tier_->flushed(space);
   end_operation(Operation::flush);
   return tokens;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,8 +65,11 @@ class PageFlow {
   /// Releases a lock of a namespace, and frees pages that only the lock kept. `ended`: facts about its request's end,
   /// for the policies. May be null (the request continues).
   void release(const Lock& lock, NamespaceId space, const RequestFacts* ended);
-  /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group.
-  std::uint64_t flush(NamespaceId space);
+  /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group. `below`: also in
+  /// the tier below.
+  std::uint64_t flush(NamespaceId space, bool below = true);
+  /// Tells the index the limit of a group's pool, if it has changed.
+  void tell_limit(std::size_t group);
   /// Replaces the policy of a group. `component`: its name in error messages; may be empty (`name` is used). All
   /// policies of pools are PolicyGuards.
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
@@ -100,6 +104,7 @@ class PageFlow {
   void take_from_index(const GroupPages& evicted);
 
   CacheState& state_;
+  std::array<std::uint64_t, kMaxGroups> limits_{};  ///< of each pool, as the index was told; 0: not yet
   Digest digest_;
   Publisher* publisher_ = nullptr;
   TierListener* tier_ = nullptr;

@@ -13,7 +13,7 @@ class TierListener {
   virtual void evicted() = 0;
   /// A request inserted part of `key`. Its lock now covers all of `key`.
   virtual void inserted(const Key& key, const Lock& lock, std::int32_t priority) = 0;
-  /// A namespace was flushed: drop its copies.
+  /// A namespace is about to be flushed: drop its copies, and release the locks on its nodes that protect no memory.
   virtual void flushed(NamespaceId space) = 0;
 
  protected:

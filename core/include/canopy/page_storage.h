@@ -114,9 +114,9 @@ class PageStorage {
                    std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) = 0;
   /// Removes records that are damaged or no longer wanted. It reports no result, and the records may stay.
   virtual void remove(const PageKey& space, std::span<const PageKey> keys) = 0;
-  /// Forgets all records that were put into this space until now: later calls of this process never find them. Returns
-  /// true if a process that opens the storage afterwards does not find them either; false if that is not certain,
-  /// because the storage is out of reach.
+  /// Forgets all records that were put into this space until now, also by a put that has not ended: later calls of this
+  /// process never find them. Returns true if a process that opens the storage afterwards does not find them either;
+  /// false if that is not certain, because the storage is out of reach.
   virtual bool flush(const PageKey& space) = 0;
 
   /// Reports calls that have ended, at most done.size() of them, and returns their number. Never waits.

@@ -28,6 +28,8 @@ class ByHand final : public PageStorage {
     std::vector<std::byte*> to;
     std::vector<const std::byte*> from;
     std::vector<Fate> fates;
+    PageKey space{};       ///< of a put
+    bool flushed = false;  ///< its space was flushed since it began
   };
   /// The one of the engine that was made last.
   static inline ByHand* last = nullptr;
@@ -52,14 +54,18 @@ class ByHand final : public PageStorage {
            std::uint64_t) override {
     begun.push_back({ticket, 'g', {keys.begin(), keys.end()}, {records.begin(), records.end()}, {}, {}});
   }
-  void put(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys,
+  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t, std::uint32_t) override {
-    begun.push_back({ticket, 'p', {keys.begin(), keys.end()}, {}, {records.begin(), records.end()}, {}});
+    begun.push_back({ticket, 'p', {keys.begin(), keys.end()}, {}, {records.begin(), records.end()}, {}, space, false});
   }
   void remove(const PageKey&, std::span<const PageKey> keys) override {
     for (const PageKey& key : keys) kept.erase(key.bits), ++removed;
   }
-  bool flush(const PageKey&) override { return kept.clear(), reachable; }
+  bool flush(const PageKey& space) override {
+    for (Call& call : begun) call.flushed |= call.kind == 'p' && call.space == space;
+    std::erase_if(kept, [&](const auto& record) { return spaces_[record.first] == space; });
+    return reachable;
+  }
 
   /// All calls of a kind do their work, and are told by the next poll.
   void end(char kind, Fate fate = Fate::done) {
@@ -107,8 +113,11 @@ class ByHand final : public PageStorage {
     call.fates.assign(call.keys.size(), fate);
     for (std::size_t i = 0; fate == Fate::done && i < call.keys.size(); ++i) {
       const auto record = kept.find(call.keys[i].bits);
-      if (call.kind == 'p') kept[call.keys[i].bits].assign(call.from[i], call.from[i] + context_.record_bytes);
-      else if (record == kept.end()) call.fates[i] = Fate::absent;
+      if (call.kind == 'p') {
+        if (call.flushed) continue;
+        kept[call.keys[i].bits].assign(call.from[i], call.from[i] + context_.record_bytes);
+        spaces_[call.keys[i].bits] = call.space;
+      } else if (record == kept.end()) call.fates[i] = Fate::absent;
       else if (call.kind == 'g') std::ranges::copy(record->second, call.to[i]);
     }
     if (fate == Fate::done) done.fate = fate_of(call.fates);
@@ -118,6 +127,7 @@ class ByHand final : public PageStorage {
   bool at_once_;
   Context context_;
   std::deque<Call> told_;
+  std::map<std::array<std::uint64_t, 4>, PageKey> spaces_;  ///< of each record that was ever put
   std::uint64_t ended_last_ = 0;
 };
 

@@ -45,6 +45,30 @@ TEST_CASE("tenants: a floor holds in the host tier, in proportion to its capacit
   }
 }
 
+TEST_CASE("tenants: a share that the host tier cannot give changes nothing, though the pool has grown") {
+  const auto engine =
+      engine_of(std::string(kSmall) + "tiers: { host: { capacity: 48 } }\ntenants: { a: { floor: 8 } }\n");
+  engine->resize(0, 32);
+  const auto refused = [&](const char* tenant, std::uint64_t floors) {
+    const auto set = engine->set_share(tenant, {.floor = 100});
+    REQUIRE_FALSE(set);
+    CHECK(set.error().text == fmt::format("tenant '{}': floor = 100: the floors of all tenants would be {} tokens, and "
+                                          "the host tier is for a pool of 64",
+                                          tenant, floors));
+    REQUIRE(engine->tenants().size() == 2);
+    CHECK(engine->tenants()[1].share.floor == 8);
+  };
+  refused("a", 100);
+  refused("c", 108);
+  // What is refused leaves room: the floor of 8 alone counts.
+  CHECK(engine->set_share("c", {.floor = 56}));
+  CHECK(engine->tenants()[2].share.floor == 56);
+  const Tenants& below = *state_of(*engine).below->tenants;
+  CHECK(below.share(*below.find("c")).floor == 56);
+  CHECK(below.share(*below.find("a")).floor == 8);
+  check_settled(*engine);
+}
+
 TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it refuses is counted") {
   const auto engine = stored_engine({"tiers.storage.write=through", "tenants={ a: { puts: 16 }, b: {} }"});
   ByHand& storage = *ByHand::last;

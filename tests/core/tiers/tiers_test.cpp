@@ -156,6 +156,67 @@ TEST_CASE("tiers: a flush takes what is below and what is on its way there") {
   check_settled(*engine);
 }
 
+TEST_CASE("tiers: a flush takes the prefix that a copy to the host tier has locked") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 41);
+  leave(*engine, {prompt.begin(), prompt.begin() + 25});
+  engine->make_free(0, 16);
+  engine->turn(100);
+  CHECK(below(*engine) == 24);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  CHECK(state_of(*engine).below->moving[0] == 4);
+  CHECK(state_of(*engine).below->index->sizes(0).protected_ == 24);
+  engine->flush(NamespaceId::shared);
+  CHECK(below(*engine) == 0);
+  engine->turn(1000);
+  CHECK(below(*engine) == 0);
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: what a fetch reads during a flush is not found again, neither below nor in the pools") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 17), other = tokens(500, 17);
+  RequestSpec spec = arrival(other);
+  spec.space = engine->intern({.tenant = "b"});
+  {
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(17));
+    request.finish(17);
+  }
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1000);
+  CHECK(below(*engine) == 32);
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
+  CHECK_FALSE(fetch.done());
+  engine->flush(NamespaceId::shared);
+  CHECK(below(*engine) == 32);  // the store reads half of it
+  const std::uint64_t nothing = count(*engine, FetchOutcome::nothing);
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
+  CHECK(count(*engine, FetchOutcome::nothing) == nothing + 1);
+  // What is computed now would be copied below pages from before the flush.
+  leave(*engine, prompt);
+  CHECK(engine->index().sizes(0).evictable == 16);
+  engine->make_free(0, 16);
+  CHECK(engine->tiers().counters()[Counter::lost_tokens_host] == 16);
+  engine->turn(2000);
+  CHECK(fetch.done());
+  CHECK(fetch.tokens() == 0);
+  CHECK(below(*engine) == 16);  // of the other namespace
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
+  check_settled(*engine);
+  // The flush is over.
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(3000);
+  CHECK(below(*engine) == 32);
+  CHECK_FALSE(engine->tiers().fetch(arrival(prompt)).done());
+  engine->turn(4000);
+  check_settled(*engine);
+}
+
 TEST_CASE("tiers: a chain that leaves node by node is one copy, and what the tier has is not copied again") {
   const auto engine = engine_of(kTiered);
   const auto prompt = tokens(100, 40);

@@ -107,7 +107,7 @@ enum class CounterUnit : std::uint8_t { items, tokens, pages, bytes, bytes_per_s
   X(dropped_tokens_host, host, total, tokens, one, one, "canopy_tier_dropped_tokens_total",                         \
     "Tokens that left the tier above and were not copied.")                                                         \
   X(lost_tokens_host, host, total, tokens, one, one, "canopy_tier_lost_tokens_total",                               \
-    "Tokens that were copied in vain, because the prefix before them had left.")                                    \
+    "Tokens whose copy was in vain: the prefix before them had left, or a flush was not over.")                     \
   X(written_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=store}",                        \
     "Bytes of the copies that have begun; for a storage, of the records that arrived.")                             \
   X(loaded_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=load}",                          \
