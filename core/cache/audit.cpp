@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "cache_state.h"
 #include "guard/index_port.h"
@@ -10,15 +13,19 @@ namespace {
 
 /// Owners of each page, by group and page number.
 struct Owners final : NodeVisitor {
-  std::vector<std::vector<std::uint8_t>> count;
-  explicit Owners(std::size_t groups) : count(groups) {}
+  std::vector<std::vector<std::uint8_t>> count;         ///< 255: as many, or more
+  std::optional<std::pair<std::size_t, Page>> unknown;  ///< group and number of a page that does not exist
+  explicit Owners(std::span<const Pool> pools) {
+    for (const Pool& pool : pools) count.emplace_back(pool.segments().size() * pool.segment_pages());
+  }
   void node(const NodeView& node) override {
     for (std::size_t g = 0; g < count.size(); ++g)
       for (const Page page : node.pages[g]) add(g, page);
   }
   void add(std::size_t group, Page page) {
-    if (count[group].size() <= page) count[group].resize(page + 1);
-    ++count[group][page];
+    if (page >= count[group].size()) return void(unknown = {group, page});
+    std::uint8_t& owners = count[group][page];
+    owners += owners < std::numeric_limits<std::uint8_t>::max();
   }
   std::uint32_t of(std::size_t group, Page page) const { return page < count[group].size() ? count[group][page] : 0; }
 };
@@ -65,8 +72,13 @@ void audit_pages(CacheState& state, std::size_t group, const Owners& found) {
 }  // namespace
 
 void audit(CacheState& state, const std::array<std::vector<Page>, kMaxGroups>& moving) {
-  Owners owners(state.pools.size());
+  Owners owners(state.pools);
   state.index->visit(owners);
+  state.ledger.expect(!owners.unknown, [&] {
+    const auto [group, page] = *owners.unknown;
+    return fmt::format("{}, visit: it gave page {} of group '{}', which does not exist", state.index->name(), page,
+                       state.groups[group].name);
+  });
   for (std::size_t g = 0; g < state.pools.size(); ++g) {
     audit_rows(state, g);
     count_owned(state, g, moving[g], owners);

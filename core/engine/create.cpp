@@ -23,10 +23,12 @@ constexpr std::uint32_t kSegmentPages = 65536;
 /// Returns the least common multiple of all groups' `every` in pages, or an error if it is too large.
 Result<std::uint32_t> grid_of(const EngineConfig& config) {
   std::uint64_t grid = 1;
-  for (const GroupConfig& group : config.groups)
+  for (const GroupConfig& group : config.groups) {
     if (group.every != 0) grid = std::lcm(grid, std::uint64_t{group.every / config.page_size});
-  if (grid * config.page_size > ~Units{0})
-    return Error{config.message(fmt::format("the groups' `every` have no common boundary below {} tokens", ~Units{0}))};
+    if (grid * config.page_size > ~Units{0})  // after each group, so that no product wraps
+      return Error{
+          config.message(fmt::format("the groups' `every` have no common boundary below {} tokens", ~Units{0}))};
+  }
   return static_cast<std::uint32_t>(grid);
 }
 

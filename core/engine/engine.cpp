@@ -130,10 +130,7 @@ bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   return guarded("Engine::make_free", group, [&] { return impl_->pages.make_free(group, pages); });
 }
 std::uint64_t Engine::flush(NamespaceId space) {
-  return guarded("Engine::flush", [&] {
-    impl_->retentions.flush(space);
-    return impl_->pages.flush(space);
-  });
+  return guarded("Engine::flush", [&] { return impl_->retentions.flush(space); });
 }
 void Engine::resize(std::size_t group, std::uint64_t pages) {
   guarded("Engine::resize", group, [&] {
@@ -151,8 +148,16 @@ Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantSh
     if (!state.tenants) return static_cast<void>(why = "this engine has no tenants; expected `tenants` in its file");
     if (tenant.empty() || tenant == "*")
       return static_cast<void>(why = fmt::format("{} is no tenant's name", in_quotes(tenant)));
-    why = state.tenants->set_share(tenant, share);
-    if (why.empty()) why = impl_->tiers.set_share(tenant, share);
+    Tenants& pools = *state.tenants;
+    Tenants* const below = impl_->tiers.tenants();
+    why = pools.flaw_of_share(tenant, share);
+    if (why.empty() && below) why = below->flaw_of_share(tenant, share);
+    const TenantShare had = pools.share(pools.find(tenant).value_or(TenantId::unnamed));
+    if (why.empty() && !pools.set_share(tenant, share)) why = "the system has no memory for another tenant";
+    if (why.empty() && below && !below->set_share(tenant, share)) {
+      pools.set_share(tenant, had);
+      why = "the system has no memory for another tenant of the host tier";
+    }
     if (!why.empty()) return static_cast<void>(why = fmt::format("tenant {}: {}", in_quotes(tenant), why));
     if (impl_->publisher) impl_->publisher->share(*state.tenants->find(tenant));
     impl_->pages.end_operation(Operation::control);

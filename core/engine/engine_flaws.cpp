@@ -121,7 +121,8 @@ std::string flaw_of_tenants(const EngineConfig& engine) {
             "expected `together: true` beside it, or a tenant's name",
             key);
     }
-    promised += std::max(tenant.share.floor, tenant.share.pins);
+    if (__builtin_add_overflow(promised, std::max(tenant.share.floor, tenant.share.pins), &promised))
+      return "tenants: floors and pins promise more tokens than 64 bits can count";
   }
   if (engine.groups.empty() || promised <= engine.groups[0].capacity) return {};
   return fmt::format("tenants: floors and pins promise {} tokens, and the pool of group {} has {}", grouped(promised),

@@ -31,7 +31,7 @@ struct Engine::Impl {
   Impl(const Registry& registry, const EngineConfig& config)
       : requests(pages, drainer, retentions, config.insert_at_finish),
         tiers(requests, pages, drainer, config.recompute),
-        control(pages, drainer, pins, registry) {}
+        control(pages, drainer, retentions, pins, registry) {}
 };
 
 }  // namespace canopy

@@ -16,9 +16,10 @@ bool PageTable::fill(const Engine& engine, std::span<const Request* const> reque
     for (const Page page : row) last = std::max(last, page);
   }
   const bool fits = (std::uint64_t{last} + 1) * per_page - 1 <= kMost;
-  rows_ = fits ? requests.size() : 0;
-  width_ = fits ? longest * per_page : 0;
-  entries_.assign(rows_ * width_, 0);
+  const std::size_t rows = fits ? requests.size() : 0, width = fits ? longest * per_page : 0;
+  rows_ = width_ = 0;  // it is empty if the system has no memory
+  entries_.assign(rows * width, 0);
+  rows_ = rows, width_ = width;
   for (std::size_t r = 0; r < rows_; ++r) {
     std::int32_t* out = entries_.data() + r * width_;
     for (const Page page : requests[r]->row(group))

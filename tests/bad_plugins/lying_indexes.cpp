@@ -143,6 +143,15 @@ struct ThrowsInOrder final : Nothing, canopy::SchedulingIndex {
     throw std::runtime_error("it lost its place");
   }
 };
+struct VisitsAPage final : Nothing {
+  using Nothing::Nothing;
+  void visit(canopy::NodeVisitor& visitor) const override {
+    const Page page = ~Page{0};
+    canopy::NodeView view;
+    view.pages[0] = {&page, 1};
+    visitor.node(view);
+  }
+};
 struct ThrowsInMatch final : Nothing {
   using Nothing::Nothing;
   Lock match(const Key&, const canopy::RequestFacts&) override { throw std::runtime_error("its tree fell over"); }
@@ -197,7 +206,7 @@ CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("fi
               index<Evicts<1, 10'000'000>>("evicts_many"), index<EvictsOfOtherGroups>("evicts_of_other_groups"),
               index<Orders<0>>("orders_one_twice"), index<Orders<9>>("orders_another"),
               index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"), index<Promises>("promises"),
-              index<ThrowsInMatch>("throws_in_match"), index<ThrowsInInsert>("throws_in_insert"),
-              index<ThrowsInRelease>("throws_in_release"), codec<GivesWords<0>>("gives_no_words"),
-              codec<GivesWords<100'000>>("gives_many_words"), codec<ThrowsInEncode>("throws_in_encode"),
-              codec<OverlapsAll>("overlaps_all"));
+              index<VisitsAPage>("visits_a_page"), index<ThrowsInMatch>("throws_in_match"),
+              index<ThrowsInInsert>("throws_in_insert"), index<ThrowsInRelease>("throws_in_release"),
+              codec<GivesWords<0>>("gives_no_words"), codec<GivesWords<100'000>>("gives_many_words"),
+              codec<ThrowsInEncode>("throws_in_encode"), codec<OverlapsAll>("overlaps_all"));

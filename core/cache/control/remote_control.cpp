@@ -59,7 +59,7 @@ void RemoteControl::obey(const Command& command) {
         drainer_.resize(command.group, command.amount == kUnlimited ? kUnlimited : command.amount / state_.page_size);
       break;
     case Command::Kind::flush:
-      if (command.amount < state_.spaces.size()) pages_.flush(static_cast<NamespaceId>(command.amount));
+      if (command.amount < state_.spaces.size()) retentions_.flush(static_cast<NamespaceId>(command.amount));
       break;
     case Command::Kind::policy: {
       const std::string name(command.name, strnlen(command.name, sizeof(command.name)));

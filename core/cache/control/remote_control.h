@@ -8,6 +8,7 @@
 #include <cache/cache_state.h>
 #include <cache/drain/drainer.h>
 #include <cache/pages/page_flow.h>
+#include <cache/tenants/retentions.h>
 #include "pins.h"
 
 namespace canopy {
@@ -15,8 +16,13 @@ namespace canopy {
 /// Executes the commands of inspectors, which arrive in the feed's header.
 class RemoteControl {
  public:
-  RemoteControl(PageFlow& pages, Drainer& drainer, Pins& pins, const Registry& registry)
-      : pages_(pages), state_(pages.state()), drainer_(drainer), pins_(pins), registry_(registry) {}
+  RemoteControl(PageFlow& pages, Drainer& drainer, Retentions& retentions, Pins& pins, const Registry& registry)
+      : pages_(pages),
+        state_(pages.state()),
+        drainer_(drainer),
+        retentions_(retentions),
+        pins_(pins),
+        registry_(registry) {}
 
   /// Executes all pending commands. Returns false while the engine is paused.
   bool poll();
@@ -31,6 +37,7 @@ class RemoteControl {
   PageFlow& pages_;
   CacheState& state_;
   Drainer& drainer_;
+  Retentions& retentions_;
   Pins& pins_;
   const Registry& registry_;
   std::uint64_t commands_done_ = 0, steps_left_ = 0;

@@ -5,19 +5,15 @@
 #include <vector>
 
 namespace canopy {
-namespace {
-
-struct Entry {
-  double above;
-  std::uint32_t tenant;
-  bool operator<(const Entry& other) const {
-    return above != other.above ? above < other.above : tenant > other.tenant;
-  }
-};
-
-}  // namespace
 
 struct Losers::Heap {
+  struct Entry {
+    double above;
+    std::uint32_t tenant;
+    bool operator<(const Entry& other) const {
+      return above != other.above ? above < other.above : tenant > other.tenant;
+    }
+  };
   using Entries = boost::heap::d_ary_heap<Entry, boost::heap::arity<4>, boost::heap::mutable_<true>>;
   Entries entries;
   std::vector<Entries::handle_type> handles;

@@ -113,12 +113,13 @@ void Retentions::end(NodeId node) {
   pages_.end_operation(Operation::control);
 }
 
-void Retentions::flush(NamespaceId space) {
+std::uint64_t Retentions::flush(NamespaceId space) {
   std::vector<NodeId> nodes;
   for (const auto& [node, path] : state_.kept)
     if (path.space == space) nodes.push_back(node);
   std::sort(nodes.begin(), nodes.end());
   for (const NodeId node : nodes) end(node);
+  return pages_.flush(space);
 }
 
 }  // namespace canopy

@@ -28,8 +28,8 @@ class Retentions {
   void drop(RequestState& request);
   /// Ends the retentions whose time is over. `now_us`: the time of Engine::turn.
   void turn(std::uint64_t now_us);
-  /// Ends all retentions of a namespace.
-  void flush(NamespaceId space);
+  /// Flushes a namespace as Engine::flush: ends its retentions, and then evicts everything that is not locked.
+  std::uint64_t flush(NamespaceId space);
 
  private:
   Lock hold(const RequestState& request, Units units);

@@ -102,34 +102,42 @@ TenantId Tenants::of(NamespaceId space) {
   return tenant;
 }
 
-std::string Tenants::set_share(std::string_view name, const TenantShare& share) {
-  if (std::string why = flaw_of(share); !why.empty()) return why;
+/// Returns the sum of all floors if a tenant had this share.
+std::uint64_t Tenants::floors_with(std::string_view name, const TenantShare& share) const {
   const auto known = ids_.find(std::string(name));
-  const std::uint64_t had = known == ids_.end() ? 0 : at(known->second).figures.share.floor;
-  const std::uint64_t floors = floors_ - had + share.floor;
-  if (const std::uint64_t limit = state_.pools[0].limit(); limit != kUnlimited) {
-    const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
-    if (floors > has)
-      return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the pool has {}", share.floor,
-                         grouped(floors), grouped(has));
-  }
+  return floors_ - (known == ids_.end() ? 0 : at(known->second).figures.share.floor) + share.floor;
+}
+
+std::string Tenants::flaw_of_share(std::string_view name, const TenantShare& share) const {
+  if (std::string why = flaw_of(share); !why.empty()) return why;
+  const std::uint64_t limit = state_.pools[0].limit(), floors = floors_with(name, share);
+  if (limit == kUnlimited) return {};
+  const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
+  if (floors <= has) return {};
+  return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the {} {}", share.floor,
+                     grouped(floors), serves_ ? "pool has" : "host tier is for a pool of", grouped(has));
+}
+
+bool Tenants::set_share(std::string_view name, const TenantShare& share) {
+  const auto known = ids_.find(std::string(name));
   if (known == ids_.end()) {
+    // First what may lack memory.
+    if (!open(all_.size(), {})) return false;
     const TenantId tenant = add(name, share);
-    if (!open(static_cast<std::size_t>(tenant), {})) return "the system has no memory for another tenant";
     for (std::size_t i = 0; i < of_space_.size(); ++i) {
       const auto space = static_cast<NamespaceId>(i);
       if (!of_space_[i] || state_.spaces.tuple_of(space).tenant != name) continue;
       if (state_.index->assign(space, tenant)) changed(*std::exchange(of_space_[i], tenant));
     }
     changed(tenant);
-    return {};
+    return true;
   }
   Tenant& tenant = at(known->second);
-  floors_ = floors;
+  floors_ = floors_with(name, share);
   tenant.figures.share = share;
   set_units(tenant);
   changed(known->second);
-  return {};
+  return true;
 }
 
 std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {

@@ -41,9 +41,12 @@ class Tenants {
   TenantId of(NamespaceId space);
   /// Returns the number of a tenant with its own share; nothing if it has none and its namespaces none either.
   std::optional<TenantId> find(std::string_view name) const;
-  /// Gives a tenant another share, or a share of its own. Returns an error message if the shares then promise more than
-  /// the pool has. Empty: done.
-  std::string set_share(std::string_view name, const TenantShare& share);
+  /// Returns the reason why a tenant may not have this share, such as that all shares would promise more than the pool
+  /// has. Empty if it may.
+  std::string flaw_of_share(std::string_view name, const TenantShare& share) const;
+  /// Gives a tenant another share, or a share of its own. Returns false, and changes nothing, if the system has no
+  /// memory. REQUIRES: flaw_of_share is empty.
+  bool set_share(std::string_view name, const TenantShare& share);
   const TenantShare& share(TenantId tenant) const { return at(tenant).figures.share; }
 
   /// Tells that an operation of a namespace may have made pages of its tenant resident or evictable.
@@ -107,6 +110,7 @@ class Tenants {
   const Tenant& at(TenantId tenant) const { return all_[static_cast<std::size_t>(tenant)]; }
   TenantId add(std::string_view name, const TenantShare& share);
   void set_units(Tenant& tenant);
+  std::uint64_t floors_with(std::string_view name, const TenantShare& share) const;
   std::uint64_t held(std::size_t group, TenantId tenant) const;
   std::uint64_t floor(std::size_t group, const Tenant& tenant) const;
   double above(std::size_t group, TenantId tenant) const;

@@ -122,6 +122,14 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK_MESSAGE(all.find(said) != std::string::npos, all);
   }
   {
+    const auto engine = engine_with({"index=visits_a_page"});
+    REQUIRE(engine);
+    (*engine)->audit();
+    const std::string all = all_of((*engine)->ledger().reports());
+    CHECK_MESSAGE(all.find("visit: it gave page 4294967295 of group 'full', which does not exist") != std::string::npos,
+                  all);
+  }
+  {
     const auto engine = engine_with({"index=leaves_far_pages", "tiers.host.capacity=4000"});
     REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
     CHECK_FALSE((*engine)->make_free(0, 3000));

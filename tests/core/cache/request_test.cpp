@@ -382,6 +382,46 @@ TEST_CASE("a store whose size no machine can number is refused with a sentence, 
       engine.error().text);
 }
 
+TEST_CASE("policies know the size of a pool for which the system has no more memory") {
+  struct Seen final : EvictionStrategy {
+    std::uint64_t capacity = 0;
+    Rank rank(const NodeFacts& node) override {
+      capacity = node.clock.capacity;
+      return {0, node.last_access};
+    }
+  };
+  const auto engine = engine_of(
+      "page_size: 16\nindex: radix\nsegment_pages: 64\n"
+      "groups: { full: { reach: path, capacity: unlimited, allocator: free_list, eviction: lru } }\n"
+      "store: { host: { streams: { kv: 4096 }, addresses: 16777216 } }\n");  // of four segments
+  const auto seen = std::make_shared<Seen>();
+  engine->use_policy(0, seen, "seen");
+  leave(*engine, tokens(1, 33));
+  CHECK(seen->capacity == kUnlimited);
+  for (Token first = 1'000; first < 200'000; first += 1'000) leave(*engine, tokens(first, 33));
+  CHECK(engine->pool(0).limit() == 255);
+  CHECK(seen->capacity == 255 * 16);
+  engine->resize(0, 100);
+  leave(*engine, tokens(1, 33));
+  CHECK(seen->capacity == 100 * 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups without a common boundary are refused, also where their product would wrap") {
+  std::string groups;
+  for (const std::uint32_t every : {16'777'213U, 16'777'199U, 16'777'183U, 16'777'153U})
+    groups += fmt::format("{}g{}: {{ reach: 1, every: {}, capacity: 16777300, allocator: free_list, eviction: lru }}",
+                          groups.empty() ? "" : ", ", every, every);
+  const auto document = parse_yaml("page_size: 1\nindex: radix\ngroups: { " + groups + " }\n", "test");
+  REQUIRE(document);
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  const auto engine = Engine::create(*config, plugins());
+  REQUIRE_FALSE(engine);
+  CHECK_MESSAGE(engine.error().text.find("have no common boundary below 4294967295 tokens") != std::string::npos,
+                engine.error().text);
+}
+
 TEST_CASE("a request that waits is found without a lock, and nothing but its recency changes") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 24);

@@ -57,6 +57,27 @@ Command until(Condition condition, std::uint64_t amount = 0, std::uint32_t group
 
 }  // namespace
 
+TEST_CASE("controls: a flush ends what retention keeps, as a flush of the program does") {
+  Steered steered(
+      "  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\ntenants: { a: { pins: 24 } }\n");
+  const auto prompt = tokens(100, 25);
+  const Retention hour{.tokens = 24, .us = 3'600'000'000};
+  RequestSpec asked = arrival(prompt);
+  asked.space = steered.engine->intern({"a", "", ""});
+  asked.retention = {&hour, 1};
+  {
+    Request request = steered.engine->begin(asked);
+    REQUIRE(request.reserve(25));
+    request.finish(25);
+  }
+  REQUIRE(steered.engine->tenants()[1].kept == 24);
+  CHECK(steered.send({Command::Kind::flush, 0, static_cast<std::uint64_t>(asked.space)}));
+  CHECK(steered.engine->tenants()[1].kept == 0);
+  CHECK(steered.engine->index().sizes(0).protected_ == 0);
+  CHECK(steered.mirror.node_count() == 0);
+  check_settled(*steered.engine);
+}
+
 TEST_CASE("controls: an engine runs until what was asked for comes about, and says what it was") {
   Steered steered;
   const auto a = tokens(100, 40), b = tokens(500, 40), c = tokens(900, 24);

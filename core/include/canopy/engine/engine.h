@@ -112,18 +112,21 @@ class Engine {
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
   bool make_free(std::size_t group, std::uint64_t pages);
-  /// Ends all retention in a namespace, and evicts everything in it that is not locked. Returns the tokens freed in the
-  /// first group.
+  /// Ends all retention in a namespace, and evicts everything in it that is not locked, here and in the tiers below.
+  /// What a fetch or a put of a tier reads at this moment is not found again, and leaves when the reading ends. Returns
+  /// the tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
   /// Sets the pool's limit. A higher limit lets the pool grow on demand. A lower one evicts down to it, relocates
   /// unlocked pages out of the draining segments, and waits for requests that own or lock the rest. Until then the pool
-  /// is over its limit and hands out nothing. REQUIRES: at least 1 page.
+  /// is over its limit and hands out nothing. More pages than 64 bits can count tokens of mean no limit. REQUIRES: at
+  /// least 1 page.
   void resize(std::size_t group, std::uint64_t pages);
   std::vector<Blocker> blockers(std::size_t group) const;
 
   /// Gives a tenant another share in the pools and in the host tier, or one of its own. What it has above a new ceiling
-  /// leaves at its next operation. Returns an error if the floors then exceed the first group's pool, or if the engine
-  /// was configured without `tenants`. REQUIRES: `tenant` is not empty and not "*".
+  /// leaves at its next operation. Returns an error, and changes nothing, if the floors then exceed the first group's
+  /// pool or the pool for which the host tier was configured, or if the engine was configured without `tenants`.
+  /// REQUIRES: `tenant` is not empty and not "*".
   Result<std::monostate> set_share(std::string_view tenant, const TenantShare& share);
   /// Return what became of each tenant's share in the pools, and which tenant paid for which. Empty without `tenants`.
   std::vector<TenantUse> tenants() const;

@@ -72,6 +72,13 @@ TEST_CASE("tenants: a configuration reads back as it was written, and without te
   CHECK(dump_engine_config(read(kSmall), plugins()).find("tenant") == std::string::npos);
 }
 
+TEST_CASE("tenants: floors whose sum wraps are refused") {
+  std::string tenants;
+  for (int i = 0; i < 256; ++i)
+    tenants += fmt::format("{}t{}: {{ floor: {} }}", i ? ", " : "", i, std::uint64_t{1} << 56);
+  CHECK(error_of("{ " + tenants + " }").ends_with("floors and pins promise more tokens than 64 bits can count"));
+}
+
 TEST_CASE("tenants: shares change while the engine runs") {
   const auto engine = engine_of(file_with("{ a: { floor: 32 } }"));
   const NamespaceId b = engine->intern({.tenant = "b"});
@@ -107,6 +114,16 @@ TEST_CASE("tenants: shares change while the engine runs") {
   CHECK(engine->set_share("b", {.ceiling = 0}).error().text == "tenant 'b': ceiling = 0 is below its floor, 0");
   CHECK(engine->set_share("b", {.ceiling = 1}));
   CHECK(!engine_of(kSmall)->set_share("a", {}));
+}
+
+TEST_CASE("tenants: a pool whose limit has more tokens than can be counted has room for any floor") {
+  const auto engine = engine_of(file_with("{ a: { floor: 32 } }"));
+  leave_for(*engine, "a", 1, 33);
+  engine->resize(0, std::uint64_t{1} << 62);  // of 4 tokens: 2^64 tokens, which wrap to 0
+  CHECK(engine->pool(0).limit() == kUnlimited);
+  CHECK(engine->set_share("b", {.floor = 1'000'000}));
+  CHECK(engine->tenants()[1].cached == 32);
+  check_settled(*engine);
 }
 
 TEST_CASE("tenants: one at its ceiling loses a page of its own, also where the ceiling is no number of pages") {
