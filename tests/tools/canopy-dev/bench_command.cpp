@@ -115,7 +115,7 @@ CLI::App* add_bench_gpu(CLI::App& bench, const PluginFolders& folders, int& stat
                            "the sections that need none were measured");
   gpu->add_option("--budget", arguments->options.budget, "seconds for all sections together")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 3600.0));
+      ->check(real(1, 3600));
   gpu->add_option("--only", arguments->options.only, "run only this section, such as page-copies");
   gpu->add_option("--json", arguments->json, "write the figures to this file");
   gpu->callback([=, &folders, &status] { status = measure_gpu(*arguments, folders); });

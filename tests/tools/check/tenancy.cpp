@@ -8,7 +8,8 @@ namespace canopy::check {
 
 using test::disagree;
 
-Tenancy::Tenancy(const Engine& engine) : engine_(engine), before_(engine.tenants()), limit_(engine.pool(0).limit()) {}
+Tenancy::Tenancy(const Engine& engine)
+    : engine_(engine), before_(engine.tenants()), limit_(engine.pool(0).limit()), offered_(engine.pool(0).offered()) {}
 
 bool Tenancy::any_ceiling() const {
   return std::ranges::any_of(before_, [](const TenantUse& of) { return of.share.ceiling != kUnlimited; });
@@ -35,15 +36,18 @@ void Tenancy::check_sums(const std::vector<TenantUse>& now) const {
   }
 }
 
-void Tenancy::check(std::optional<std::string_view> tenant, bool reserved) {
+void Tenancy::check(std::optional<std::string_view> tenant, bool reserved, bool no_memory) {
   if (!any()) return;
   const std::vector<TenantUse> now = engine_.tenants();
   check_sums(now);
   std::uint64_t floors = 0;
   for (const TenantUse& of : now) floors += of.share.floor;
-  // A pool that grows in an operation had less room before, in which the operation may have evicted.
-  const std::uint64_t limit = std::min(limit_, engine_.pool(0).limit()), page = engine_.page_size();
-  limit_ = engine_.pool(0).limit();
+  // The operation may have evicted where the pool had less room than before and after it: before it grew, or while it
+  // had only what it had, because the system refused memory for more.
+  const Pool& pool = engine_.pool(0);
+  const std::uint64_t limit = std::min({limit_, pool.limit(), no_memory ? offered_ : kUnlimited});
+  const std::uint64_t page = engine_.page_size();
+  limit_ = pool.limit(), offered_ = pool.offered();
   const bool whole = engine_.groups() == 1 && engine_.pool(0).needs().whole_path() && !engine_.pool(0).draining() &&
                      (limit == kUnlimited || floors <= limit * page);  // less room than that scales the floors
   for (std::size_t i = 0; whole && i < std::min(now.size(), before_.size()); ++i) {

@@ -22,14 +22,14 @@ class Tenancy {
   /// Returns true if retention keeps a prefix.
   bool keeps() const;
   /// Checks what an operation of a tenant did. `tenant`: nothing if it was no tenant's. `reserved`: it got pages for a
-  /// request. Throws a test::Mismatch.
-  void check(std::optional<std::string_view> tenant, bool reserved);
+  /// request. `no_memory`: the pool was refused memory in it. Throws a test::Mismatch.
+  void check(std::optional<std::string_view> tenant, bool reserved, bool no_memory);
 
  private:
   void check_sums(const std::vector<TenantUse>& now) const;
   const Engine& engine_;
   std::vector<TenantUse> before_;
-  std::uint64_t limit_ = 0;  ///< limit of the pool before the operation
+  std::uint64_t limit_ = 0, offered_ = 0;  ///< pages before the operation: the pool's limit, and what it had
 };
 
 }  // namespace canopy::check

@@ -43,11 +43,13 @@ bool Trial::apply(const Operation& operation) {
   bool done = false;
   const auto tenant = tenant_of(operation);
   const std::uint64_t damaged = engine_.tiers().counters()[Counter::damaged_records_storage];
+  const bool may_lack = faults_ && faults_->groups[0].memory > 0;
   try {
     done = do_it(operation);
     check_refused(damaged);
     use_wrong_image();
-    if (!faults_ || !faults_->lied) tenancy_.check(tenant, operation.verb == Verb::reserve);
+    if (!faults_ || !faults_->lied)
+      tenancy_.check(tenant, operation.verb == Verb::reserve, may_lack && faults_->groups[0].memory == 0);
   } catch (const test::Mismatch&) {
     if (!faults_ || !faults_->lied) throw;
     over_ = true;  // noticed here
