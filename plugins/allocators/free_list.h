@@ -32,6 +32,9 @@ class FreeList final : public SlotAllocator {
   }
 
   bool free(std::span<const Page> pages) override {
+    // Takes memory first: without it nothing has changed.
+    if (const std::size_t needed = returned_.size() + pages.size(); needed > returned_.capacity())
+      returned_.reserve(std::max(needed, 2 * returned_.capacity()));
     if (!out_.remove(pages)) return false;
     const std::size_t had = returned_.size();
     if (withdrawn_.empty()) returned_.insert(returned_.end(), pages.begin(), pages.end());

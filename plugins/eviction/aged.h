@@ -35,7 +35,9 @@ class LfuDa final : public EvictionStrategy {
     if (static_cast<std::uint32_t>(*node.tag) != static_cast<std::uint32_t>(seen)) *node.tag = age_ << 32 | seen;
     return {worth(node), node.last_access};
   }
-  void evicted(const NodeFacts& node, const Eviction&) override { age_ = std::max(age_, worth(node)); }
+  void evicted(const NodeFacts& node, const Eviction& eviction) override {
+    if (is_for_room(eviction.cause)) age_ = std::max(age_, worth(node));
+  }
 
  private:
   static std::uint64_t worth(const NodeFacts& node) { return (*node.tag >> 32) + node.hits + 1; }

@@ -55,6 +55,8 @@ class Blocks {
   void clear() { blocks_.clear(), first_ = last_ = 0; }
 
   std::size_t size() const { return blocks_.size(); }
+  /// Returns the size to which it grows before it takes more memory.
+  std::size_t room() const { return blocks_.capacity(); }
   std::size_t bytes() const { return blocks_.capacity() * sizeof(Block); }
 
  private:

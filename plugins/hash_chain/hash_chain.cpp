@@ -227,7 +227,7 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
   for (const Page page : brought) last = std::max(last, page);
   blocks_.reach(last);
   given_back_.clear();
-  given_back_.reserve(brought.size());
+  if (given_back_.capacity() < blocks_.size()) given_back_.reserve(blocks_.room());  // an eviction may return all
   if (const auto space = static_cast<std::size_t>(key.space); !brought.empty() && space >= by_space_.size())
     by_space_.resize(space + 1);
   if (table == 0 && !brought.empty()) table = tables_.open(brought.size());

@@ -30,8 +30,8 @@ void HashChain::waiting(std::size_t, QueueVisitor& visitor) const {
 }
 
 void HashChain::remap(std::size_t, std::span<const Page> from, std::span<const Page> to) {
+  if (!to.empty()) blocks_.reach(*std::ranges::max_element(to));
   for (std::size_t i = 0; i < from.size(); ++i) {
-    blocks_.reach(to[i]);
     Prefix& prefix = prefixes_[blocks_[from[i]].prefix];
     Page* link = &prefix.first;
     while (*link != from[i]) link = &blocks_[*link].twin;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,6 +41,9 @@ bool Reservation::reserve(std::uint64_t bytes) {
   if (bytes > ~std::uint64_t{0} / 2 - spare) return false;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (options_.share) {
+    // Beyond the limit of the process for files, ftruncate would end it with SIGXFSZ.
+    rlimit files{};
+    if (getrlimit(RLIMIT_FSIZE, &files) == 0 && bytes > files.rlim_cur) return false;
     file_ = memfd_create("canopy rows", MFD_CLOEXEC);
     if (file_ < 0) return false;
     if (ftruncate(file_, static_cast<off_t>(bytes)) != 0) {

@@ -22,7 +22,7 @@ class Ghosts {
  public:
   /// Adds the strides of a node that is evicted for lack of room. A flushed prefix gets no advantage when it returns.
   void add(const NodeFacts& node, const Eviction& eviction) {
-    if (eviction.cause == Cause::flush || eviction.cause == Cause::dead_leaf) return;
+    if (!is_for_room(eviction.cause)) return;
     for (const std::uint64_t print : strides_in(node, eviction.prefix_prints)) {
       order_.push_back({print, ++last_});
       stamps_[print] = last_;

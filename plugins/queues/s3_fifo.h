@@ -51,6 +51,7 @@ class S3Fifo final : public EvictionStrategy {
   void evicted(const NodeFacts& node, const Eviction& eviction) override {
     const TwoQueues::Queue from = TwoQueues::of(node);
     queues_.move(node, TwoQueues::none);
+    if (node.clock.capacity == kUnlimited) return;  // ghosts are in proportion to the pool
     if (from == kSmall) ghosts_.add(node, eviction);
     ghosts_.trim(node.clock.capacity / 100 * (100 - config_.small_percent));
   }

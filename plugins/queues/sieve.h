@@ -27,7 +27,9 @@ class Sieve final : public EvictionStrategy {
     set(node, round_ + 1);
     return true;
   }
-  void evicted(const NodeFacts& node, const Eviction&) override { round_ = std::max(round_, *node.tag >> 32); }
+  void evicted(const NodeFacts& node, const Eviction& eviction) override {
+    if (is_for_room(eviction.cause)) round_ = std::max(round_, *node.tag >> 32);
+  }
 
  private:
   static void set(const NodeFacts& node, std::uint64_t round) {

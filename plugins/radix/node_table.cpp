@@ -30,7 +30,9 @@ Slot NodeTable::make() {
 }
 
 void NodeTable::free(Slot slot) {
+  const std::uint32_t lives = nodes_[slot].life;
   nodes_[slot].life |= kFreeSlot;
+  if (lives == kFreeSlot - 1) return;  // its ids are used up, and none is used for two nodes
   nodes_[slot].next = free_;
   free_ = slot;
 }

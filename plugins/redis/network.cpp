@@ -90,7 +90,7 @@ void Network::give(Server& server, const Command& command, bool asking) {
 bool Network::start(Server& server, Connection& line) {
   if (now_ < server.down_until) return false;
   Lookup& lookup = server.lookup;
-  if (lookup.state() != Lookup::State::known) lookup.begin(server.address);
+  if (lookup.state() == Lookup::State::none) lookup.begin(server.address);  // later ones begin in down()
   switch (lookup.state()) {
     case Lookup::State::known:
       do {

@@ -41,7 +41,7 @@ FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
   }
 }
 
-void FlushedSpaces::compact() const {
+void FlushedSpaces::compact() {
   if (lines_ < up_to_.size() + kSpare) return;
   std::string text;
   const auto add = [&](std::uint64_t space, std::uint64_t run) {
@@ -51,7 +51,7 @@ void FlushedSpaces::compact() const {
   };
   for (const auto& [space, run] : up_to_) add(space, run);
   if (!may_be_left_) add(kWiped, newest_);
-  static_cast<void>(write_file_atomically(path_, text));  // on failure the longer file stays
+  if (write_file_atomically(path_, text)) lines_ = text.size() / sizeof(Line);  // on failure the longer file stays
 }
 
 bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
@@ -65,15 +65,16 @@ void FlushedSpaces::wiped() {
 }
 
 bool FlushedSpaces::append(std::uint64_t space, std::uint64_t run) {
-  ++lines_;
   Line line{space, run, 0};
   line.sum = sum_of(line);
   const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return false;
-  // After the last whole line: a line that was cut short would hide the next ones.
-  const off_t end = ::lseek(file.get(), 0, SEEK_END);
-  return end >= 0 && ::pwrite(file.get(), &line, sizeof line, end - end % off_t{sizeof line}) == ssize_t{sizeof line} &&
-         ::fsync(file.get()) == 0;
+  // After the last good line: a line that is damaged or was cut short would hide the next ones.
+  const auto end = static_cast<off_t>(lines_ * sizeof line);
+  if (::ftruncate(file.get(), end) != 0 || ::pwrite(file.get(), &line, sizeof line, end) != ssize_t{sizeof line})
+    return false;
+  ++lines_;
+  return ::fsync(file.get()) == 0;
 }
 
 bool FlushedSpaces::covers(std::uint64_t space, std::uint64_t run) const {

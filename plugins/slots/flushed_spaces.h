@@ -18,7 +18,7 @@ class FlushedSpaces {
   explicit FlushedSpaces(std::string path);
 
   /// Compacts the file if it has many lines for few spaces.
-  void compact() const;
+  void compact();
 
   /// Flushes the space's records of runs up to `run`. Returns false if that could not be made durable.
   bool add(std::uint64_t space, std::uint64_t run);
@@ -37,7 +37,7 @@ class FlushedSpaces {
   std::map<std::uint64_t, std::uint64_t> up_to_;  ///< run by space
   std::uint64_t newest_ = 0;
   bool may_be_left_ = false;
-  std::size_t lines_ = 0;  ///< lines of the file
+  std::size_t lines_ = 0;  ///< lines of the file before the first damaged one
 };
 
 }  // namespace canopy::slots

@@ -113,8 +113,11 @@ TEST_CASE("an index that gets no memory loses no page") {
   options.size = sizeof options;
   options.page_size = 4;
   options.registry = registry;
-  for (long allocation = 0; allocation < 60; ++allocation) {
+  for (long run = 0; run < 2 * 60; ++run) {
+    const long allocation = run / 2;
+    options.index = run % 2 == 0 ? "radix" : "hash_chain";
     CAPTURE(allocation);
+    CAPTURE(options.index);
     canopy_index* index = nullptr;
     REQUIRE(canopy_index_create(&options, &index) == CANOPY_OK);
     std::uint32_t next = 0, inserted = 0, returned = 0;

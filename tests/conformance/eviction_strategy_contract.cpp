@@ -198,6 +198,17 @@ POLICY_CASE("clock spares a node that was hit once more and no second time, and 
     for (int i = 0; i < 3; ++i) queue.hit(1);
     for (passed = 0; queue.evict() != 1 && passed < 50;) ++passed;
     CHECK(passed < 20);
+    // What is flushed makes nothing older.
+    std::uint64_t hot = 0, fresh = 0;
+    NodeFacts node;
+    node.tag = &fresh;
+    const std::uint64_t age = policy.rank(node).major;
+    node.hits = 1000, node.tag = &hot;
+    policy.rank(node);
+    policy.evicted(node, {.cause = Cause::flush, .prefix_prints = {}});
+    policy.evicted(node, {.cause = Cause::dead_leaf, .prefix_prints = {}});
+    node.hits = 0, node.tag = &(fresh = 0);
+    CHECK(policy.rank(node).major == age);
   }
 }
 

@@ -72,6 +72,9 @@ enum class Cause : std::uint32_t {
   ceiling,      ///< its tenant had more pages than its ceiling
 };
 
+/// Returns true if the pages left because others needed room, and not because they were of no use any more.
+constexpr bool is_for_room(Cause cause) { return cause != Cause::flush && cause != Cause::dead_leaf; }
+
 struct Eviction {
   Cause cause = Cause::room;
   /// Prints of the whole strides of the node's path, up to the node's end. Empty unless the policy wants Prints::all.

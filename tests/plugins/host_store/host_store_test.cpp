@@ -5,6 +5,7 @@
 #include <canopy/helpers/kv_layout.h>
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +129,16 @@ TEST_CASE("host store: what was promised in addresses is as far as it grows") {
   }
   CHECK_MESSAGE(told.find("no addresses for a segment of 64 pages of 16 tokens in 1 layers") != std::string::npos,
                 told);
+}
+
+TEST_CASE("host store: a limit of the process for files makes a shared store smaller, and does not end the process") {
+  CHECK(in_child([] {
+          const rlimit limit{1 << 30, 1 << 30};
+          signal(SIGXFSZ, SIG_DFL);
+          if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 77;
+          const auto store = store_of(kShared);
+          return store->view().segments > 0 && store->back(0) ? 0 : 1;
+        }) == 0);
 }
 
 TEST_CASE("host store: it chooses segments by their bytes and not larger than the pool") {

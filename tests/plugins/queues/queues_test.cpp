@@ -118,6 +118,42 @@ TEST_CASE("s3_fifo: what comes back after its eviction is in the main queue, and
   }
 }
 
+TEST_CASE("s3_fifo: a pool without a limit has no ghosts, which are in proportion to the pool") {
+  struct OneNode final : Path {
+    bool next(NodeFacts& to) override { return !std::exchange(done, true) && (to = only, true); }
+    NodeFacts only;
+    bool done = false;
+  };
+  for (const std::uint64_t capacity : {std::uint64_t{100'000}, kUnlimited}) {
+    const auto policy = make<EvictionStrategy>("s3_fifo", {});
+    const std::array<std::uint64_t, 2> prints{11, 12};
+    std::uint64_t first = 0, again = 0;
+    NodeFacts node;
+    node.length = kLength, node.clock.capacity = capacity, node.tag = &first;
+    policy->rank(node);
+    policy->evicted(node, {.cause = Cause::other_group, .prefix_prints = prints});
+    node.tag = &again;
+    OneNode path;
+    path.only = node;
+    RequestFacts request;
+    request.prefix_prints = prints;
+    policy->ended(request, path);
+    CHECK((again >> 62) == (capacity == kUnlimited ? 1 : 2));  // the small queue, or the main one: it came back
+  }
+}
+
+TEST_CASE("sieve: a flush does not move the hand") {
+  for (const Cause cause : {Cause::room, Cause::flush, Cause::dead_leaf}) {
+    const auto policy = make<EvictionStrategy>("sieve", {});
+    std::uint64_t far = std::uint64_t{7} << 32 | 1, tag = 0;  // in the seventh round
+    NodeFacts node;
+    node.tag = &far;
+    policy->evicted(node, {.cause = cause, .prefix_prints = {}});
+    node.tag = &tag;
+    CHECK(policy->rank(node).major == (cause == Cause::room ? 7 : 0));
+  }
+}
+
 TEST_CASE("s3_fifo: two hits bring a node from the small queue to the main one, and each hit there is a chance") {
   TenPrompts pool("s3_fifo");
   pool.serve(1, 3);

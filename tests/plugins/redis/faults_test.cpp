@@ -87,8 +87,10 @@ TEST_CASE("a host is known by its name, with several addresses or none") {
   until_it_works(*caller_at("localhost:" + std::to_string(server.port())));
   const CapturedStderr captured;
   const auto caller = caller_at("no-such-host.invalid:6379");
-  const Fate fate = caller->wait(caller->find(kSpace, blocks_of(1, 4), 100'000)).fate;
-  CHECK((fate == Fate::failed || fate == Fate::late));  // whichever comes first
+  CHECK(caller->wait(caller->find(kSpace, blocks_of(1, 4), 60'000'000)).fate == Fate::failed);
+  CHECK_MESSAGE(captured.text().find("no-such-host.invalid:6379: the host has no known address") != std::string::npos,
+                captured.text());
+  CHECK(caller->wait(caller->find(kSpace, blocks_of(1, 4), 60'000'000)).fate == Fate::failed);
 }
 
 TEST_CASE("calls end while the server is stopped, and nothing that arrives later touches their memory") {

@@ -293,6 +293,41 @@ TEST_CASE("what was flushed is covered up to its latest run, and nothing that ca
   }
 }
 
+TEST_CASE("a flush is durable behind a damaged line, behind one that was cut short, and in a file that was compacted") {
+  const test::Folder folder;
+  const std::string path = folder.at("flushed");
+  const auto flush = [&](std::uint64_t space, std::uint64_t run) {
+    FlushedSpaces flushed(path);
+    REQUIRE(flushed.add(space, run));
+  };
+  flush(7, 3);
+  flush(8, 5);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(27) << '!';  // in the second line
+  }
+  flush(9, 6);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) + 5);
+  flush(10, 7);
+  {
+    const FlushedSpaces flushed(path);
+    CHECK(flushed.covers(7, 3));
+    CHECK_FALSE(flushed.covers(8, 5));
+    CHECK(flushed.covers(9, 6));
+    CHECK(flushed.covers(10, 7));
+    CHECK(flushed.may_be_left());
+  }
+  FlushedSpaces many(path);
+  for (std::uint64_t run = 8; run < 1'200; ++run) REQUIRE(many.add(7, run));
+  many.compact();
+  CHECK(std::filesystem::file_size(path) < 200);
+  REQUIRE(many.add(11, 1'200));
+  const FlushedSpaces flushed(path);
+  CHECK(flushed.covers(7, 1'199));
+  CHECK(flushed.covers(10, 7));
+  CHECK(flushed.covers(11, 1'200));
+}
+
 TEST_CASE("a device has as many threads as the system allows, and without any it is refused") {
   if (test::kSanitized) {
     MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
