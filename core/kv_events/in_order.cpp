@@ -50,6 +50,7 @@ void InOrder::forget(const Message& message) {
   if (!keeps) held_.clear(), held_bytes_ = 0, newest_time_ = 0;
   began_ = true, incomplete_ = reconnected_ = false;
   next_ = highest_ = replayed_end_ = 0;
+  for (const auto& [number, held] : held_) note_gap(number);
   zero_time_.reset();
 }
 

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t kBlocksABatch = 512;  // blocks at which a batch is sent; fewer if the queue is empty
 constexpr auto kNap = 1ms;                  // time between two checks of an empty queue
-constexpr Socket::Limits kLimits{1000, 1000, 1000};
+constexpr Socket::Limits kLimits{1000, 1000, 1000, 4096};  // a request or a subscription has some bytes
 
 class ThreadedPublisher final : public KvPublisher {
  public:

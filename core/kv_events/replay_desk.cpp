@@ -33,7 +33,9 @@ bool ReplayDesk::serve(Socket& router) {
   while (clients_.size() < kMostClients && router.receive(frames_)) {
     busy = true;
     if (frames_.size() != 3 || frames_[2].size() != 8) continue;
-    clients_.push_back({frames_[0], big_endian(frames_[2])});
+    const auto known = std::ranges::find(clients_, frames_[0], &Client::identity);
+    Client& client = known != clients_.end() ? *known : clients_.emplace_back(Client{frames_[0], 0});
+    client.next = big_endian(frames_[2]);
   }
   for (std::size_t i = 0; i < clients_.size();) {
     Step last = Step::sent;

@@ -11,7 +11,8 @@
 namespace canopy::kv_events {
 
 /// Keeps the newest batches and sends them again to clients that request them. A slow client is served as far as its
-/// queue allows; other clients do not wait for it.
+/// queue allows; other clients do not wait for it. A client has one replay at a time: a new request ends the one
+/// before.
 class ReplayDesk {
  public:
   explicit ReplayDesk(std::string topic) : topic_(std::move(topic)) {}

@@ -28,12 +28,10 @@ void Follower::take(std::size_t source, const kv_events::Message& message, bool 
     batch_.clear();  // counts as a message without events, so that later messages do not wait for it
   }
   unknown_fields_ += batch_.unknown_fields + batch_.unknown_events;
-  Sender sender{source, std::string(message.topic), batch_.rank};
-  if (!read)
-    for (std::uint16_t w = 0; w < names_.workers(); ++w)
-      if (names_.sender(w).source == source) sender = names_.sender(w);
-  const std::optional<std::uint16_t> worker = names_.worker(sender);
-  if (!worker) return void(++left_out_);
+  const std::string topic(message.topic);
+  const std::optional<std::uint16_t> worker =
+      read ? names_.worker({source, topic, batch_.rank}) : names_.only_worker(source, topic);
+  if (!worker) return void(left_out_ += static_cast<bool>(read));
   workers_.resize(names_.workers());
   Worker& of = workers_[*worker];
   if (!of.order.waits()) of.waits_since_us = now_us;

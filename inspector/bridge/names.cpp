@@ -28,6 +28,11 @@ std::vector<std::string> extra_keys_of(const kv_events::EventBatch& batch, const
   return texts;
 }
 
+/// Returns true if a message with this topic may be of a known sender; replayed ones of older releases have no topic.
+bool may_be_of(const Sender& known, std::size_t source, const std::string& topic) {
+  return known.source == source && (known.topic == topic || known.topic.empty() || topic.empty());
+}
+
 }  // namespace
 
 Keys keys_of(const kv_events::EventBatch& batch, const kv_events::Event& event) {
@@ -43,11 +48,20 @@ Keys keys_of(const kv_events::EventBatch& batch, const kv_events::Event& event) 
   return keys;
 }
 
+std::optional<std::uint16_t> Names::only_worker(std::size_t source, const std::string& topic) const {
+  std::optional<std::uint16_t> only;
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (!may_be_of(senders_[i], source, topic)) continue;
+    if (only) return {};
+    only = static_cast<std::uint16_t>(i);
+  }
+  return only;
+}
+
 std::optional<std::uint16_t> Names::worker(const Sender& sender) {
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     Sender& known = senders_[i];
-    if (known.source != sender.source || known.rank != sender.rank) continue;
-    if (known.topic != sender.topic && !known.topic.empty() && !sender.topic.empty()) continue;
+    if (known.rank != sender.rank || !may_be_of(known, sender.source, sender.topic)) continue;
     if (known.topic.empty()) known.topic = sender.topic;
     return static_cast<std::uint16_t>(i);
   }

@@ -38,6 +38,9 @@ class Names {
   /// Returns the number of a sender, new or known; nothing if there are too many. Replayed messages of older releases
   /// have no topic: they belong to the source's only sender of that rank.
   std::optional<std::uint16_t> worker(const Sender& sender);
+  /// Returns the number of the only known sender of a source and a topic, for a message whose rank cannot be read;
+  /// nothing if there is none, or several.
+  std::optional<std::uint16_t> only_worker(std::size_t source, const std::string& topic) const;
   std::size_t workers() const { return senders_.size(); }
   const Sender& sender(std::uint16_t worker) const { return senders_[worker]; }
   /// Returns what differs between workers: endpoint, topic, rank. Empty while there is only one.

@@ -130,6 +130,9 @@ TEST_CASE("events: what came behind a restart that only a replay shows is kept, 
       CHECK(held->message.sequence == sequence);
     }
     CHECK_FALSE(order.waits());
+    CHECK(order.take({3, 7.0, false, false}, "x", true).is_due);
+    CHECK(order.counts().missing == 0);  // none is lost
+    CHECK(order.counts().gaps == 1);
   }
 }
 

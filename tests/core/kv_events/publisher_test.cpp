@@ -307,6 +307,59 @@ TEST_CASE("the replay endpoint keeps the newest 10,000 batches under their own n
   }
 }
 
+TEST_CASE("a client that asks again and again and takes nothing leaves room for the others") {
+  zmq::context_t context;
+  auto router = kv_events::Socket::open(context, zmq::socket_type::router, {10, 100'000, 0});
+  REQUIRE(router);
+  const auto bound = router->bind("tcp://127.0.0.1:*");
+  REQUIRE(bound);
+  kv_events::ReplayDesk desk("kv@");
+  const std::string batch(100'000, 'x');  // more of them than the sockets between keep
+  for (std::uint64_t sequence = 0; sequence < 600; ++sequence) desk.keep(sequence, batch);
+  Client stuck(zmq::socket_type::dealer, *bound, 1);
+  for (int i = 0; i < 100; ++i) {
+    stuck.ask(0);
+    for (int tries = 0; tries < 20; ++tries)
+      if (!desk.serve(*router)) router->wait(1);
+  }
+  Client client(zmq::socket_type::dealer, *bound);
+  client.ask(598);
+  for (int tries = 0; tries < 200; ++tries)
+    if (!desk.serve(*router)) router->wait(1);
+  kv_events::Message message;
+  for (const std::uint64_t sequence : {598U, 599U}) {
+    REQUIRE(client.next(message));
+    CHECK(message.sequence == sequence);
+  }
+  REQUIRE(client.next(message));
+  CHECK(message.is_end);
+}
+
+TEST_CASE("a client whose message is longer than any request loses its connection") {
+  const auto publisher = publisher_of(config_of(endpoint_of("canopy-long"), "tcp://127.0.0.1:*"));
+  const std::string longest(5'000, 'x');
+  for (const auto& [kind, endpoint] : {std::pair(zmq::socket_type::dealer, publisher->replayed_at()),
+                                       {zmq::socket_type::sub, publisher->published_at()}}) {
+    zmq::context_t context;
+    auto socket = kv_events::Socket::open(context, kind, {});
+    REQUIRE(socket);
+    auto changes = socket->watch(context);
+    REQUIRE(changes);
+    REQUIRE(socket->connect(endpoint));
+    const auto becomes = [&](kv_events::Socket::Change wanted) {
+      for (int tries = 0; tries < 1'000; ++tries) {
+        if (changes->wait(10) && changes->next_change() == wanted) return true;
+        if (kind == zmq::socket_type::sub) socket->wait(1);
+      }
+      return false;
+    };
+    CHECK(becomes(kv_events::Socket::Change::connected));
+    if (kind == zmq::socket_type::sub) socket->subscribe(longest);
+    else CHECK(socket->send(std::vector<std::string_view>{{}, longest}));
+    CHECK(becomes(kv_events::Socket::Change::lost));
+  }
+}
+
 TEST_CASE("a subscriber that takes nothing costs the others nothing, and no memory without end") {
   const auto publisher = publisher_of(config_of(endpoint_of("canopy-stuck"), "tcp://127.0.0.1:*"));
   const Client stuck(zmq::socket_type::sub, publisher->published_at(), 1);

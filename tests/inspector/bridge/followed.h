@@ -21,8 +21,8 @@ class Followed {
   explicit Followed(bool repairs, std::size_t sources = 1)
       : follower({{canopy::FeedConfig::Kind::heap, "test", 1 << 16, true, false}, names_of(sources), repairs, false}) {}
 
-  void hear(const Sent& sent, bool replayed, std::size_t source = 0) {
-    const canopy::kv_events::Message message{replayed ? "" : "topic", sent.sequence, sent.payload, false};
+  void hear(const Sent& sent, bool replayed, std::size_t source = 0, const char* topic = "topic") {
+    const canopy::kv_events::Message message{replayed ? "" : topic, sent.sequence, sent.payload, false};
     follower.take(source, message, replayed, ++now_);
     turn();
   }
