@@ -34,8 +34,11 @@ void Changes::cleared(const event::Cleared&) {
 
 nb::list Changes::take() {
   nb::list taken;
-  const std::int64_t* words = words_.data();
-  for (const Change& change : changes_) {
+  // To make objects may run the garbage collector, and so the end of a hold, which records further changes.
+  const std::vector<Change> changes = std::exchange(changes_, {});
+  const std::vector<std::int64_t> all_words = std::exchange(words_, {});
+  const std::int64_t* words = all_words.data();
+  for (const Change& change : changes) {
     switch (change.kind) {
       case Kind::added: {
         nb::object space = change.space < spaces_.size() ? spaces_[change.space] : nb::none();
@@ -55,7 +58,6 @@ nb::list Changes::take() {
         break;
     }
   }
-  changes_.clear(), words_.clear();
   return taken;
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace canopy::python {
@@ -179,11 +180,16 @@ void ChunkStorage::fail(const char* flaw) {
 
 void ChunkStorage::serve() {
   std::array<StorageDone, 16> done;
+  std::array<std::vector<Fate>, std::tuple_size_v<decltype(done)>> fates;
   for (bool stopping = false;;) {
     bool busy = take(stopping);
     busy |= begin_calls();
     if (stopping && jobs_.empty() && (calls_.empty() || failed_)) return;
-    for (std::size_t count; (count = settings_.storage->poll(done)) > 0; busy = true)
+    for (std::size_t count; (count = settings_.storage->poll(done)) > 0; busy = true) {
+      for (std::size_t i = 0; i < count; ++i) {  // the spans are valid until the next call of the storage
+        fates[i].assign(done[i].fates.begin(), done[i].fates.end());
+        done[i].fates = fates[i];
+      }
       for (const StorageDone& one : std::span(done).first(count)) {
         const auto found = calls_.find(one.ticket);
         if (found == calls_.end()) continue;
@@ -192,6 +198,7 @@ void ChunkStorage::serve() {
         if (!call.job && !call.question) free_.insert(free_.end(), call.buffers.begin(), call.buffers.end());
         else call.buffers.empty() ? answer(call, one) : moved(call, one);
       }
+    }
     if (!busy) wait();
   }
 }

@@ -81,6 +81,8 @@ class Tier {
     settings.fingerprint = fingerprint_of(meaning);
     settings.rows = std::move(rows);
     settings.staging = std::max<std::size_t>(staging_bytes / settings.record_bytes, 4);
+    if (!(limit_s >= 0.001 && limit_s <= 86400))
+      throw nb::value_error(("limit_s must be from 0.001 to 86400 seconds, not " + std::to_string(limit_s)).c_str());
     settings.limit = std::chrono::microseconds(static_cast<std::int64_t>(limit_s * 1e6));
     settings.storage = take(registry().make<PageStorage>(
         name, {.record_bytes = settings.record_bytes, .fingerprint = settings.fingerprint}, options));

@@ -33,7 +33,19 @@ void PyEngine::need_group(std::size_t group) const {
     throw nb::index_error(("there are " + std::to_string(engine_->groups()) + " groups, numbered from 0").c_str());
 }
 
+void PyEngine::end(Request request) {
+  if (Callback::runs()) late_requests_.push_back(std::move(request));
+}
+
+void PyEngine::end(Fetch fetch) {
+  if (Callback::runs()) late_fetches_.push_back(std::move(fetch));
+}
+
 void PyEngine::check() {
+  while (!Callback::runs() && !(late_requests_.empty() && late_fetches_.empty())) {
+    const auto requests = std::exchange(late_requests_, {});  // their ends may bring more of them
+    const auto fetches = std::exchange(late_fetches_, {});
+  }
   for (const auto& policy : in_python_)
     if (policy->failed()) policy->raise_failure();
   const Ledger& ledger = engine_->ledger();

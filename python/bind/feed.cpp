@@ -204,7 +204,7 @@ void bind_feed(nb::module_& module) {
   nb::class_<Source>(module, "FeedSource", "The source that canopy.Feed reads.")
       .def_static("attach", &attach, "name"_a)
       .def_static("open", &open, "path"_a)
-      .def("poll", &Source::poll, nb::call_guard<nb::gil_scoped_release>())
+      .def("poll", &Source::poll)  // never waits; keeps the GIL, so that other threads do not read what it changes
       .def("seek", &Source::seek, "commit"_a)
       .def("nodes", &nodes_of)
       .def("requests", &requests_of)

@@ -69,10 +69,6 @@ Integers::Integers(nb::handle from, const char* what) : what_(what) {
   }
 }
 
-Integers::~Integers() {
-  if (buffer_.obj) PyBuffer_Release(&buffer_);
-}
-
 void Integers::read_items(nb::handle from) {
   const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(from.ptr()));
   own_.values.resize(size);
@@ -86,12 +82,13 @@ void Integers::read_items(nb::handle from) {
 }
 
 bool Integers::read_buffer(nb::handle from) {
-  if (PyObject_GetBuffer(from.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+  if (PyObject_GetBuffer(from.ptr(), &buffer_.view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
     PyErr_Clear();  // a buffer of another shape; it may still be a tensor
-    buffer_.obj = nullptr;
+    buffer_.view.obj = nullptr;
     return false;
   }
-  const std::string_view format = buffer_.format ? buffer_.format : "B";
+  const Py_buffer& view = buffer_.view;
+  const std::string_view format = view.format ? view.format : "B";
   const char kind = format.back();
   const bool native =
       format.size() == 1 || (format.size() == 2 && (format[0] == '@' || format[0] == '<' || format[0] == '='));
@@ -100,10 +97,10 @@ bool Integers::read_buffer(nb::handle from) {
   if (!native || (!is_signed && kUnsigned.find(kind) == std::string_view::npos))
     throw nb::type_error(
         (std::string(what_) + " must be integers, not of the buffer format '" + std::string(format) + "'").c_str());
-  if (buffer_.ndim != 1)
-    throw nb::value_error((std::string(what_) + " must have 1 dimension, not " + std::to_string(buffer_.ndim)).c_str());
-  take(buffer_.buf, static_cast<std::size_t>(buffer_.shape[0]), buffer_.strides[0], is_signed,
-       static_cast<std::size_t>(buffer_.itemsize));
+  if (view.ndim != 1)
+    throw nb::value_error((std::string(what_) + " must have 1 dimension, not " + std::to_string(view.ndim)).c_str());
+  take(view.buf, static_cast<std::size_t>(view.shape[0]), view.strides[0], is_signed,
+       static_cast<std::size_t>(view.itemsize));
   return true;
 }
 

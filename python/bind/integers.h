@@ -68,7 +68,6 @@ class Integers {
 
   /// Throws TypeError or ValueError. `what` is the subject of error messages: "token ids".
   Integers(nb::handle from, const char* what);
-  ~Integers();
   Integers(const Integers&) = delete;
 
   std::size_t size() const { return size_; }
@@ -92,8 +91,17 @@ class Integers {
   const void* data_ = nullptr;
   std::size_t size_ = 0;
   Kind kind_ = Kind::i64;
-  Py_buffer buffer_{};  ///< buffer_.obj may be null (no buffer is held)
-  nb::object tensor_;   ///< an nb::ndarray that keeps DLPack memory
+  /// A buffer of the source, released also if the constructor throws.
+  struct Buffer {
+    Py_buffer view{};  ///< view.obj may be null (no buffer is held)
+    Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    ~Buffer() {
+      if (view.obj) PyBuffer_Release(&view);
+    }
+  };
+  Buffer buffer_;
+  nb::object tensor_;  ///< an nb::ndarray that keeps DLPack memory
   Scratch<std::int64_t> own_;
 };
 

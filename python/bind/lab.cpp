@@ -2,6 +2,7 @@
 
 #include <canopy/base/figures.h>
 #include <canopy/base/nearest_name.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -36,9 +37,10 @@ struct Source {
   std::unique_ptr<workload::RequestSource> open() const {
     return trace ? take(workload::open_trace(*trace, block)) : take(workload::open_generator(*workload, seed));
   }
-  /// Returns the tokens of a block; 1 if the trace has tokens.
+  /// Returns the tokens of a block; 1 if the requests have tokens.
   Units block_tokens() const {
-    if (block != 0 || !trace) return static_cast<Units>(block ? block : workload::kMooncakeBlock);
+    if (!trace) return 1;
+    if (block != 0) return static_cast<Units>(block);
     workload::TraceRecord record;
     take(take(workload::open_records(*trace, {}))->next(record));
     return static_cast<Units>(std::max<std::uint64_t>(record.block, 1));
@@ -102,6 +104,7 @@ struct Comparing {
 std::string compare_with(const Comparing& order) {
   YamlNode document = document_of(order.engine);
   set_values(document, order.changes);
+  use_store(document, "none");
   const EngineConfig engine = config_of(document);
   Ends ends;
   Copies copies(ends);
@@ -183,6 +186,7 @@ std::string curve_with(const Source& from, const lab::CurveBuilder::Options& opt
     if (capacity < options.page_size)
       refuse(Error{fmt::format("curve: a capacity of {} does not hold one page of {} tokens", plural(capacity, "token"),
                                options.page_size)});
+  if (const std::string flaw = builder.flaw_of_sample(); !flaw.empty()) refuse(Error{"curve: " + flaw});
   return text_of(lab::json_of(builder.curve(capacities, {})));
 }
 

@@ -187,6 +187,7 @@ template <class Call>
 void PythonPolicy::call(const nb::object& method, Call&& call) {
   if (failure_ || !method.is_valid()) return;
   const nb::gil_scoped_acquire gil;
+  const Callback callback;
   try {
     call();
   } catch (...) {

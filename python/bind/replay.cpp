@@ -77,7 +77,7 @@ nb::tuple row_of(const replay::Report& report, Requests requests) {
 struct Order {
   nb::object engine, changes, policy, progress;
   std::optional<std::string> trace, workload;
-  std::uint64_t block = workload::kMooncakeBlock, seed = 0;
+  std::uint64_t block = 0, seed = 0;  ///< block 0: the block size of the trace's format
   replay::Options options;
 };
 

@@ -11,7 +11,7 @@ class PyRequest {
  public:
   PyRequest(nb::handle_t<PyEngine> engine, Request request)
       : engine_(nb::borrow(engine)), request_(std::move(request)) {}
-  ~PyRequest() { request_ = Request(); }
+  ~PyRequest() { engine().end(std::move(request_)); }
 
   const Request& get() const { return request_; }
   /// Returns the result of a call. Raises an exception if the call broke a rule or a policy threw.
@@ -38,7 +38,7 @@ class PyRequest {
 class PyFetch {
  public:
   PyFetch(nb::handle engine, Fetch fetch) : engine_(nb::borrow(engine)), fetch_(std::move(fetch)) {}
-  ~PyFetch() { fetch_ = Fetch(); }
+  ~PyFetch() { nb::inst_ptr<PyEngine>(engine_)->end(std::move(fetch_)); }
   const Fetch& get() const { return fetch_; }
   /// Returns the fetch for the request that begins with it. From then on this object holds nothing.
   Fetch give(nb::handle engine) {

@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 import numpy
 
 from . import _core, frames
-from .replaying import default_engine, one_source
+from .replaying import default_engine, one_source, within
 
 
 _ARRAYS = {"hit_tokens": "u8", "hit_rate": "f8", "flop_hit_rate": "f8", "rejected": "u8", "regret_tokens": "u8"}
@@ -140,13 +140,14 @@ def compare(
 
     All figures except the seconds are the same for any number of jobs. Other threads run meanwhile. Raises ValueError for
     unusable arguments, and the exceptions of policies, of `progress` and of Ctrl-C."""
-    path = one_source("compare", trace, workload)
+    path = one_source("compare", trace, workload, seed, block_size)
     if isinstance(policies, (str, dict)) or hasattr(policies, "rank"):
         policies = [policies]
     if not len(policies) or not len(capacities):
         raise ValueError("compare: name at least one policy and one capacity")
+    within("compare", "flop_depth", flop_depth, 1, 1e12)
     config = default_engine() if engine is None else engine
-    changes: dict[str, Any] = {"feed": {"off": {}}, "store": "none"}
+    changes: dict[str, Any] = {"feed": {"off": {}}}
     changes[f"groups.{_core.group_names(config)[0]}.capacity"] = "unlimited"  # each run has its own
     if page_size is not None:
         changes["page_size"] = page_size
@@ -210,11 +211,10 @@ def curve(
 
     Other threads run meanwhile. Raises ValueError for unusable arguments, and the exceptions of `progress` and of
     Ctrl-C."""
-    path = one_source("curve", trace, workload)
+    path = one_source("curve", trace, workload, seed, block_size)
     if page_size < 1:
         raise ValueError("curve: page_size must be at least 1 token")
-    if not 1e-6 <= sample <= 1:
-        raise ValueError(f"curve: sample must be a share from 0.000001 to 1, not {sample}")
+    within("curve", "sample", sample, 1e-6, 1)
     text = _core.curve(
         trace=path if trace is not None else None,
         workload=path if workload is not None else None,

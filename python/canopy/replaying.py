@@ -11,9 +11,6 @@ import numpy
 
 from . import _core, frames
 
-MOONCAKE_BLOCK = 512
-
-
 # Figures that have another name in Python.
 _NAMES = {"capacity_tokens": "capacity"}
 _FIGURES = [(_NAMES.get(name, name), type, unit, help) for name, type, unit, help in _core.report_figures() if name != "config"]
@@ -87,15 +84,15 @@ def replay(
     mode: str = "serial",
     limit: int | None = None,
     seed: int = 0,
-    block_size: int = MOONCAKE_BLOCK,
+    block_size: int | None = None,
     content: bool = True,
     min_uncached: int = 0,
     record: str | os.PathLike | None = None,
     serve: str | None = None,
-    running: int = 32,
-    prefill_tokens: int = 8192,
-    step_ms: int = 25,
-    abort_permille: int = 10,
+    running: int | None = None,
+    prefill_tokens: int | None = None,
+    step_ms: int | None = None,
+    abort_permille: int | None = None,
     rematch: bool = False,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Report:
@@ -112,35 +109,48 @@ def replay(
     mode              "serial": one request after the other; "timed": they overlap as in a server
     limit             most requests to run; None: all
     seed              seed of a workload, instead of the one in its file; 0: the one in the file
-    block_size        tokens that an id of the trace stands for
+    block_size        tokens that an id of the trace stands for; None: the block size of the trace's format
     min_uncached      least prompt tokens that a request of mode "serial" computes; servers leave 1
     content           True: if the engine has a store, bytes are written and compared
     record, serve     writes the feed to a file, or publishes it under a name for the inspector
-    running ... abort_permille   for mode "timed": requests at once, prompt tokens per step, simulated milliseconds per
-                      step, and how many of 1000 requests their clients abort
+    running ... abort_permille   for mode "timed": requests at once (32), prompt tokens per step (8192), simulated
+                      milliseconds per step (25), and how many of 1000 requests their clients abort (10)
     rematch           for mode "timed": before each step of a prefill, takes over what others have committed since
     progress          called every 64 requests with the share that is done and the number of requests so far
 
     Other threads run meanwhile, unless the policy is in Python. Raises ValueError for unusable arguments, and the
     exceptions of the policy."""
-    source = one_source("replay", trace, workload)
+    source = one_source("replay", trace, workload, seed, block_size)
     if mode not in ("serial", "timed"):
         raise ValueError(f"replay: the mode must be 'serial' or 'timed', not {mode!r}")
     if record is not None and serve is not None:
         raise ValueError("replay: record or serve, not both: there is only one feed")
-    config, first = (default_engine(), "full") if engine is None else (engine, None)
+    config, groups = (default_engine(), ["full"]) if engine is None else (engine, None)
     changes: dict[str, Any] = {}
+    if isinstance(policy, (str, dict)):  # each group has its own, which `set` may change
+        groups = groups or _core.group_names(config)
+        changes |= {f"groups.{group}.eviction": policy for group in groups}
+        policy = None
     if page_size is not None:
         changes["page_size"] = page_size
     if capacity is not None:
-        first = first or _core.group_names(config)[0]
-        changes[f"groups.{first}.capacity"] = capacity
+        groups = groups or _core.group_names(config)
+        changes[f"groups.{groups[0]}.capacity"] = capacity
     if index is not None:
         changes["index"] = index
     if mode == "timed" and min_uncached != 0:
         raise ValueError("replay: min_uncached is for mode 'serial'; a server leaves 1, and so does mode 'timed'")
     if mode == "serial" and rematch:
         raise ValueError("replay: rematch is for mode 'timed': in mode 'serial' requests do not overlap")
+    ranges = {"running": (32, 1, 100_000), "prefill_tokens": (8192, 1, 100_000_000), "step_ms": (25, 1, 1_000_000),
+              "abort_permille": (10, 0, 1000)}
+    timed = {"running": running, "prefill_tokens": prefill_tokens, "step_ms": step_ms, "abort_permille": abort_permille}
+    for name, (usual, least, most) in ranges.items():
+        if timed[name] is None:
+            timed[name] = usual
+        elif mode == "serial":
+            raise ValueError(f"replay: {name} is for mode 'timed': in mode 'serial' requests do not overlap")
+        within("replay", name, timed[name], least, most)
     if serve is not None:
         changes["feed"] = {"shm": {"name": serve, "controls": True}}
     if record is not None:
@@ -152,14 +162,11 @@ def replay(
         workload=source if workload is not None else None,
         policy=policy,
         timed=mode == "timed",
-        block_size=block_size,
+        block_size=block_size or 0,
         seed=seed,
         limit=limit,
         content=content,
-        running=running,
-        prefill_tokens=prefill_tokens,
-        step_ms=step_ms,
-        abort_permille=abort_permille,
+        **timed,
         min_uncached=min_uncached,
         rematch=rematch,
         progress=progress,
@@ -172,10 +179,20 @@ def replay(
     return Report(**own, tiers=tiers, namespace_names=namespaces, request_columns=requests, sample_columns=samples)
 
 
-def one_source(call: str, trace, workload) -> str:
+def one_source(call: str, trace, workload, seed: int, block_size: int | None) -> str:
     if (trace is None) == (workload is None):
         raise ValueError(f"{call}: name a trace or a workload, and only one of them")
+    if trace is not None and seed != 0:
+        raise ValueError(f"{call}: seed is for a workload; a trace has none")
+    if workload is not None and block_size is not None:
+        raise ValueError(f"{call}: block_size is for a trace; the requests of a workload have tokens")
     return os.fspath(trace if trace is not None else workload)
+
+
+def within(call: str, name: str, value: float, least: float, most: float) -> None:
+    """Raises ValueError unless a value is in a range; nan is in none."""
+    if not least <= value <= most:
+        raise ValueError(f"{call}: {name} must be from {least} to {most}, not {value}")
 
 
 def default_engine() -> dict:

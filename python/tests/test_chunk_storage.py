@@ -171,6 +171,12 @@ def test_a_wrong_storage_is_refused_at_the_start(storage, why):
         Tier(storage=storage)
 
 
+@pytest.mark.parametrize("limit_s", [-1, 0, float("nan"), float("inf"), 1e10])
+def test_a_time_limit_that_no_call_can_meet_is_refused(tmp_path, limit_s):
+    with pytest.raises(ValueError, match="limit_s must be from 0.001 to 86400 seconds"):
+        Tier(tmp_path, limit_s=limit_s)
+
+
 def test_a_job_of_another_shape_is_refused(tmp_path):
     tier = Tier(tmp_path)
     for rows in ([0], [0, ROWS], [0, 1, 2]):

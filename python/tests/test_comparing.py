@@ -41,6 +41,21 @@ def test_rows_are_those_of_replays(source_tree):
     assert one.rows()[0]["hit_tokens"] == found.rows()[0]["hit_tokens"] and repr(one).startswith("<canopy.Comparison")
 
 
+def test_turns_of_a_workload_are_those_of_its_tokens(tmp_path):
+    """A workload has no blocks: a second turn is one that continues the first, however short both are."""
+    workload = tmp_path / "short.yaml"
+    workload.write_text("requests: 60\nmix:\n  - chat: { conversations: 10, turns: 4, system_tokens: 0, user_tokens: 40,"
+                        " answer_tokens: 20 }\n")
+    slices = canopy.compare(workload=workload, policies=["lru"], capacities=[100_000]).slice_columns
+    turns = {part: count for by, part, count in zip(slices["by"], slices["part"], slices["requests"]) if by == "turn"}
+    assert sum(count for part, count in turns.items() if part != "turn 1") > 20
+
+
+def test_stores_of_groups_are_left_out(source_tree):
+    options = {"engine": source_tree / "configs/engines/hybrid_state.yaml", "policies": ["lru"], "capacities": [40_000]}
+    compared(source_tree, **options, set={"groups.state.store": {"cuda": {"device": 99}}})
+
+
 def test_what_a_policy_learns_stays_in_its_run(source_tree):
     class Learns(Lru):
         seen = 0
@@ -127,6 +142,8 @@ def test_a_policy_that_throws_ends_the_comparison(source_tree):
         ({"policies": []}, "at least one policy"),
         ({"capacities": [3]}, "does not hold one page"),
         ({"warm_up": 10**9}, "leaves none to count"),
+        ({"flop_depth": 0}, "flop_depth must be"),
+        ({"flop_depth": float("nan")}, "not nan"),
         ({"workload": None}, "a trace or a workload"),
         ({"workload": "missing.yaml"}, "missing.yaml"),
         ({"engine": "configs/engines/sliding_window.yaml", "policies": ["optimum"]}, "whole paths"),
@@ -141,7 +158,7 @@ def test_what_cannot_be_compared_says_why(source_tree, options, words):
 
 @pytest.mark.parametrize(
     "options, words",
-    [({"page_size": 0}, "page"), ({"sample": 2}, "share"), ({"capacities": [3]}, "page"), ({"warm_up": 10**9}, "none")],
+    [({"page_size": 0}, "page"), ({"sample": 2}, "sample must be"), ({"sample": float("nan")}, "not nan"), ({"sample": 1e-6}, "take a larger one"), ({"capacities": [3]}, "page"), ({"warm_up": 10**9}, "none")],
 )
 def test_what_is_no_curve_says_why(source_tree, options, words):
     with pytest.raises(ValueError, match=words):

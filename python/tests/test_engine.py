@@ -37,6 +37,34 @@ def test_a_request_from_begin_to_finish():
     engine.audit()
 
 
+class Lru(canopy.Policy):
+    def rank(self, node):
+        return node.last_access
+
+
+def test_a_request_may_end_inside_a_policy():
+    """As one does that is in a cycle, when the garbage collector runs."""
+    ended = []
+
+    class Drops(Lru):
+        def rank(self, node):
+            ended.clear()
+            gc.collect()
+            return node.last_access
+
+    engine = canopy.Engine(CONFIG)
+    engine.use_policy(Drops())
+    first = engine.begin(range(8))
+    first.reserve(8)
+    ended.append(first)
+    del first
+    second = engine.begin(range(100, 108))
+    second.reserve(8)
+    second.finish(8)
+    assert not ended and engine.pool()["owned"] == 0 and engine.pool()["evictable"] == 2
+    engine.audit()
+
+
 @pytest.mark.parametrize("form", ["text", "path", "str path", "dict"])
 def test_configurations(form, tmp_path):
     path = tmp_path / "engine.yaml"

@@ -104,6 +104,8 @@ def test_what_is_no_token_id_is_refused(ids, kind, words):
     with pytest.raises(kind, match=words):
         tree.match(ids)
     assert tree.match(IDS).length == 64  # nothing broke
+    if isinstance(ids, array.array):
+        ids.append(ids[0])  # its buffer was given back
 
 
 def test_match_hold_slots():

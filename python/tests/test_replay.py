@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import threading
 import time
 
@@ -111,11 +112,43 @@ def test_other_threads_run_meanwhile(source_tree):
         ({"set": {"page_sise": 3}}, "page_sise"),
         ({"capacity": 3}, "capacity"),
         ({"serve": "a", "record": "b"}, "not both"),
+        ({"running": 4}, "running is for mode 'timed'"),
+        ({"block_size": 64}, "block_size is for a trace"),
+        ({"workload": None, "trace": "t.jsonl", "seed": 7}, "seed is for a workload"),
+        ({"mode": "timed", "running": 0}, "running must be from 1 to 100000, not 0"),
+        ({"mode": "timed", "prefill_tokens": 0}, "prefill_tokens must be"),
+        ({"mode": "timed", "step_ms": 0}, "step_ms must be"),
+        ({"mode": "timed", "abort_permille": 1001}, "abort_permille must be"),
     ],
 )
 def test_what_cannot_run_says_why(source_tree, options, words):
     with pytest.raises(ValueError, match=words):
         run(source_tree, **options)
+
+
+def test_a_policy_by_name_is_that_of_the_command(source_tree):
+    """One for each group, and `set` may change its options."""
+    option = {"groups.full.eviction.slru.protect_after": 5}
+    wanted = run(source_tree, set={"groups.full.eviction": {"slru": {"protect_after": 5}}})
+    assert run(source_tree, "slru", set=option).digest == wanted.digest
+    assert run(source_tree, {"slru": {"protect_after": 5}}).digest == wanted.digest
+    hybrid = {"engine": source_tree / "configs/engines/hybrid_state.yaml", "content": False, "limit": 300}
+    both = {f"groups.{group}.eviction": "hazard" for group in ("full", "state")}
+    assert run(source_tree, "hazard", **hybrid).digest == run(source_tree, set=both, **hybrid).digest
+
+
+def test_a_trace_has_the_block_size_of_its_format(tmp_path):
+    """Blocks of 16 tokens for Qwen's traces, of 512 for Mooncake's, as for `canopy replay`."""
+    traces = {}
+    for name, ids in ("qwen", [1, 2, 3]), ("mooncake", [1]):
+        traces[name] = tmp_path / f"{name}.jsonl"
+        request = {"timestamp": 1, "input_length": 33, "output_length": 1, "hash_ids": ids}
+        traces[name].write_text(json.dumps(request) + "\n")
+    assert canopy.replay(f"qwen:{traces['qwen']}").prompt_tokens == 33
+    assert canopy.replay(traces["mooncake"]).prompt_tokens == 33
+    assert canopy.replay(traces["mooncake"], block_size=64).prompt_tokens == 33
+    with pytest.raises(ValueError, match="hash_ids"):
+        canopy.replay(traces["mooncake"], block_size=16)
 
 
 def test_a_recording_never_replaces_an_input(source_tree, tmp_path):

@@ -122,9 +122,14 @@ def test_the_name_of_the_policy(vllm, name, policy):
     assert isinstance(made, CachePolicy) and made._core.policy == policy and made.cache_capacity == 8
 
 
-def test_the_policy_from_the_environment(vllm, monkeypatch):
-    monkeypatch.setenv("CANOPY_POLICY", "s3_fifo")
-    assert backend.canopy(8)._core.policy == "s3_fifo"
+@pytest.mark.parametrize("given, policy", [
+    ("s3_fifo", "s3_fifo"),
+    ("canopy:lru", "lru"),
+    ('canopy:{"slru": {"protect_after": 3}}', "slru"),
+])
+def test_the_policy_from_the_environment(vllm, monkeypatch, given, policy):
+    monkeypatch.setenv("CANOPY_POLICY", given)
+    assert backend.canopy(8)._core.policy == policy
 
 
 def test_a_name_that_there_is_not(vllm):

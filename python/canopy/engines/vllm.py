@@ -97,7 +97,7 @@ def policy_named(name: str) -> str:
     if name.startswith(PREFIX):
         return name.removeprefix(PREFIX)
     if name == "canopy":
-        return os.environ.get("CANOPY_POLICY") or DEFAULT
+        return (os.environ.get("CANOPY_POLICY") or DEFAULT).removeprefix(PREFIX)
     known = known_policies()
     if name in known or ":" in name:
         return name
