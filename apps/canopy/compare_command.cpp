@@ -211,6 +211,7 @@ Result<lab::Comparison> comparison_of(const CompareArguments& arguments, const s
 int print_and_write(const lab::Comparison& comparison, const CompareArguments& arguments, const std::string& model,
                     std::optional<lab::RequestsCsv>& requests) {
   const Terminal terminal = Terminal::of_stdout();
+  const int verdict = comparison.violations ? kViolations : kFine;
   print_whatever_happens([&] {
     if (!model.empty()) fmt::print("{} {}\n\n", terminal.bold("memory:"), printable(model));
     print(comparison, arguments.by, terminal);
@@ -220,16 +221,16 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
                          arguments.json.empty() && arguments.html.empty() && arguments.requests.empty()
                              ? ""
                              : "; no file was written, because it would be incomplete"));
-    return Interrupt::exit_code();
+    return exit_of(verdict, Interrupt::exit_code());
   }
+  const auto not_written = [&](const Error& error) { return exit_of(verdict, unusable(error.text)); };
   if (!arguments.json.empty())
-    if (auto written = lab::write_comparison(comparison, arguments.json); !written)
-      return unusable(written.error().text);
+    if (auto written = lab::write_comparison(comparison, arguments.json); !written) return not_written(written.error());
   if (!arguments.html.empty())
-    if (auto written = report::write_page(comparison, arguments.html); !written) return unusable(written.error().text);
+    if (auto written = report::write_page(comparison, arguments.html); !written) return not_written(written.error());
   if (requests)
-    if (auto written = requests->commit(); !written) return unusable(written.error().text);
-  return comparison.violations ? kViolations : kFine;
+    if (auto written = requests->commit(); !written) return not_written(written.error());
+  return verdict;
 }
 
 }  // namespace

@@ -152,6 +152,8 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   auto whole = read(arguments, builders);
   if (!whole) return unusable(whole.error().text);
   if (!*whole) return stopped();
+  for (const lab::CurveBuilder& builder : builders)
+    if (const std::string flaw = builder.flaw_of_sample(); !flaw.empty()) return unusable("--sample: " + flaw);
   if (auto known = resolve(*wanted, builders.front()); !known) return unusable(known.error().text);
 
   lab::Curves curves;

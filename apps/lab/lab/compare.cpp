@@ -108,15 +108,17 @@ class Comparing {
       comparison_.policies.push_back(contender.name);
       comparison_.policy_options.push_back(options_of(contender, registry_));
     }
-    std::uint64_t first = kUnlimited, last = 0;
+    std::uint64_t first = kUnlimited, first_counted = kUnlimited, last = 0;
     for (std::uint32_t request = 0; request < history.requests(); ++request) {
       const Asked& asked = trace_.asked[request];
       comparison_.largest_request =
           std::max(comparison_.largest_request, trace_.tokens(request, history.units(request)));
       first = std::min(first, asked.arrival_ms);
+      if (request >= options_.warm_up) first_counted = std::min(first_counted, asked.arrival_ms);
       last = std::max(last, asked.arrival_ms);
     }
     comparison_.trace_ms = last - std::min(first, last);
+    comparison_.counted_ms = last - std::min(first_counted, last);
     bounded_ = !comparison_.timed;
     for (const Contender& contender : options_.contenders)
       bounded_ &= contender.kind != Kind::engine || why_no_bound(contender.engine).empty();

@@ -120,6 +120,7 @@ struct Comparison {
   std::uint64_t distinct_tokens = 0;        ///< tokens of distinct whole pages in the whole trace; 0: unknown
   std::uint64_t largest_request = 0;        ///< tokens; a smaller pool rejects requests
   std::uint64_t trace_ms = 0;               ///< from the first arrival to the last
+  std::uint64_t counted_ms = 0;             ///< as trace_ms, of the requests after the warm-up
   double flop_depth = 8192;  ///< a token at depth d costs 1 + d / flop_depth: attention reads all tokens before it
   std::optional<double> bytes_per_token{};  ///< set if capacities were given as memory
   std::vector<std::string> capacity_names;  ///< As requested, in the order of `capacities`.

@@ -72,6 +72,7 @@ ordered_json json_of(const Comparison& comparison) {
   CANOPY_PUT(json, comparison, config, source, command, page_size, blocks, requests, warm_up, prompt_tokens,
              infinite_tokens, distinct_tokens, largest_request);
   json["trace_seconds"] = static_cast<double>(comparison.trace_ms) / 1000;
+  json["counted_seconds"] = static_cast<double>(comparison.counted_ms) / 1000;
   CANOPY_PUT(json, comparison, flop_depth, bytes_per_token);
   json["capacities"] = ordered_json::array();
   for (std::size_t i = 0; i < comparison.capacity_names.size(); ++i)

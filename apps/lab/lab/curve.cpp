@@ -1,6 +1,8 @@
 #include "curve.h"
 
+#include <canopy/base/figures.h>
 #include <canopy/base/random.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -144,6 +146,13 @@ std::optional<std::uint64_t> CurveBuilder::stay_ms(double capacity, const std::v
   const auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
   std::nth_element(ages.begin(), middle, ages.end());
   return *middle;
+}
+
+std::string CurveBuilder::flaw_of_sample() const {
+  const std::uint64_t pages = parts_[0].history.distinct_units();
+  if (!sampled() || static_cast<double>(pages) >= kLeastUnits) return {};
+  return fmt::format("a sample of {} has {} of the trace; expected at least {}, so take a larger one", options_.sample,
+                     plural(pages, "different page"), kLeastUnits);
 }
 
 Curve CurveBuilder::curve(std::span<const std::uint64_t> capacities, std::span<const std::uint64_t> more) const {

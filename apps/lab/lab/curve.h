@@ -60,6 +60,8 @@ class CurveBuilder {
     return static_cast<std::uint64_t>(static_cast<double>(parts_[0].history.distinct_units()) / parts_[0].rate) *
            cut_.unit;
   }
+  /// Returns the reason why the sample is too small for a curve. Empty if it is not, or there is none.
+  std::string flaw_of_sample() const;
   /// Returns the curve of all added requests at these capacities in tokens. Without any: about ten for each power of
   /// ten up to the smallest pool that is enough, and that one. Each of `more` is always a point.
   Curve curve(std::span<const std::uint64_t> capacities, std::span<const std::uint64_t> more) const;

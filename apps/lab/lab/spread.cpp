@@ -93,6 +93,7 @@ void add_intervals_of_seeds(Comparison& comparison) {
     std::vector<double> rates, gains;
     for (const SeedRun& run : row.by_seed) rates.push_back(run.hit_rate);
     row.spread = mean_of(rates);
+    row.gain.reset();  // that of the first seed's stretches
     const Row* const base = base_of(comparison, row);
     if (base == nullptr || std::ranges::any_of(base->by_seed, [](const SeedRun& run) { return run.hit_tokens == 0; }))
       continue;
@@ -136,14 +137,18 @@ void add_intervals(Comparison& comparison) {
   for (Row& row : comparison.rows) {
     const Row* const base = base_of(comparison, row);
     if (base == nullptr) continue;
-    row.gain = bootstrap(kStretches, [&](std::span<const std::uint32_t> times) {
+    bool always = true;  // the first policy has hits in each draw, so that there is a gain over it
+    const Interval gain = bootstrap(kStretches, [&](std::span<const std::uint32_t> times) {
       double ours = 0, theirs = 0;
       for (std::size_t i = 0; i < times.size(); ++i) {
         ours += static_cast<double>(times[i] * row.stretch_tokens[i]);
         theirs += static_cast<double>(times[i] * base->stretch_tokens[i]);
       }
+      always &= theirs > 0;
       return gain_of(ours, theirs);
     });
+    if (!always) continue;
+    row.gain = gain;
     comparison.intervals = fmt::format("95 % by a block bootstrap of {} stretches of {} requests", kStretches,
                                        grouped((comparison.requests - comparison.warm_up) / kStretches));
   }
@@ -160,6 +165,7 @@ Comparison merged(std::vector<Comparison> all) {
     sum.infinite_tokens += other.infinite_tokens;
     sum.distinct_tokens += other.distinct_tokens;
     sum.trace_ms += other.trace_ms;
+    sum.counted_ms += other.counted_ms;
     sum.checks += other.checks;
     sum.violations += other.violations;
     sum.largest_request = std::max(sum.largest_request, other.largest_request);

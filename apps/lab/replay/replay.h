@@ -49,7 +49,7 @@ struct Options {
   /// exit code 1.
   bool failed_report = false;
   std::function<bool()> stopped = {};  ///< Called before each request and each simulated step. True ends the run.
-  /// Called for each request after its match, with the resident tokens. May be empty.
+  /// Called for each request after its match, with the resident tokens; with 0 if it is rejected. May be empty.
   std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
   // Mode::timed only:
   std::uint32_t running = 32;           ///< concurrent requests

@@ -43,14 +43,15 @@ Result<std::monostate> run_serial(Run& run) {
     retains |= !client.retention.empty();
     if (retains) run.turn(now_us = std::max(now_us, client.arrival_ms * 1000));
     Request request = run.engine.begin(arrival, fetch_at_once(run, arrival, now_us));
-    run.count(client, request.matched());
     Trail trail(space);
     const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
     if (run.content) {
       trail.follow(client.prompt);
       run.content->check(request, trail, 0, request.matched());
     }
-    if (!request.reserve(whole)) {
+    const bool fits = request.reserve(whole);
+    run.count(client, request.matched(), fits);
+    if (!fits) {
       // The recorded engines evict before they know that the room does not suffice.
       run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
       ++run.report.rejected;
@@ -138,12 +139,12 @@ Result<bool> Run::next(workload::ClientRequest& client) {
   return more;
 }
 
-void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
+void Run::count(const workload::ClientRequest& client, std::uint32_t matched, bool fits) {
   constexpr std::size_t kMost = 128;
   ++report.requests;
   report.prompt_tokens += client.prompt.size();
   report.hit_tokens += matched;
-  if (options.each) options.each(client, matched);
+  if (options.each) options.each(client, fits ? matched : 0);
   if (progress_ && report.requests % 64 == 0)
     progress_(options.limit == kUnlimited
                   ? source_.progress()

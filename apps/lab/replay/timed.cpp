@@ -45,6 +45,7 @@ class Scheduler {
       } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
+        if (!queue_.at(0)->request) run_.count(queue_.at(0)->client, 0);
         queue_.drop(queue_.at(0));
       }
     }

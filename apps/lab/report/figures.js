@@ -12,15 +12,17 @@ const capacities = data.capacities.map((capacity, i) => ({
                                                                               capacity.name,
                                        }));
 const bySize = [...capacities].sort((a, b) => a.tokens - b.tokens);
+// The policies that an engine can have; the other rows are computed.
+const choices = policies.filter(name => data.policy_options[name] !== null);
 // The policy with which the others are compared.
-const baseline = policies.includes("lru") ? "lru" : policies[0];
+const baseline = choices.includes("lru") ? "lru" : choices[0];
 // The infinite cache has one row for all capacities.
 const rowOf = (policy, at) =>
     data.rows.find(row => row.policy === policy && (row.capacity_tokens === null || row.capacity_tokens === at.tokens));
 const rowsAt = (names, at) => names.map(name => rowOf(name, at)).filter(row => row);
 // The policy with the most hits, the first of equals.
 const bestAt = at =>
-    rowsAt(policies, at).reduce((best, row) => best && best.hit_tokens >= row.hit_tokens ? best : row, null);
+    rowsAt(choices, at).reduce((best, row) => best && best.hit_tokens >= row.hit_tokens ? best : row, null);
 // The capacity at which the choice of a policy matters most.
 function tellingCapacity() {
   let telling = capacities[0], widest = 0;
@@ -33,5 +35,8 @@ function tellingCapacity() {
   return telling;
 }
 const telling = tellingCapacity();
-// Number of times that the trace's duration fits into 30 days; null if the trace has no times.
-const month = data.trace_seconds > 0 ? 30 * 86400 / data.trace_seconds : null;
+// Number of times that a duration fits into 30 days; null if the trace has no times.
+const months = seconds => seconds > 0 ? 30 * 86400 / seconds : null;
+// Whether it is known what was evicted and requested again: not where requests overlap or groups differ, nor with requests that
+// did not fit, since what one request has computed may not have been there for the next.
+const knowsRegret = row => data.infinite_tokens > 0 && row.rejected === 0;

@@ -58,6 +58,8 @@ function savingsTable(at, speed, price) {
   const measured = rows.every(row => row.prefill_seconds !== null);
   const hours = row => measured ? -row.prefill_seconds / 3600 : row.hit_tokens / speed / 3600;
   const more = row => base ? hours(row) - hours(base) : NaN;
+  // The time of prefill of a simulated server is that of the whole trace.
+  const month = months(measured && data.timed ? data.trace_seconds : data.counted_seconds);
   const heading = ["Policy", "Tokens not computed again", "more than " + html(baseline ?? "")];
   const has_hours = measured || speed > 0, has_money = has_hours && price >= 0 && month !== null;
   if (has_hours) heading.push("GPU hours saved against " + html(baseline ?? ""));
@@ -81,9 +83,11 @@ function evicted(at) {
                  .map(
                      row =>
                          [html(row.policy), row.evicted_tokens === null ? "not known" : grouped(row.evicted_tokens),
-                          grouped(row.regret.tokens), percentOf(row.regret.tokens, data.prompt_tokens)])) +
-      (charts ? `<div class="small-charts">${charts}</div>\n` :
-                "<p>No evicted token was requested again.</p>\n");
+                          knowsRegret(row) ? grouped(row.regret.tokens) : "not known",
+                          knowsRegret(row) ? percentOf(row.regret.tokens, data.prompt_tokens) : "-"])) +
+      (charts                                       ? `<div class="small-charts">${charts}</div>\n` :
+       rowsAt(policies, at).every(knowsRegret) ? "<p>No evicted token was requested again.</p>\n" :
+                                                      "");
 }
 
 // Lists the leaves that waited at the end of each policy's run, in the policy's words.

@@ -55,7 +55,7 @@ function hitChart() {
 
 // Draws the tokens evicted too early as one histogram for all policies. Empty if there are none.
 function regretChart(at, kind, title) {
-  const rows = rowsAt(policies, at), bins = rows.map(row => row.regret["by_" + kind]);
+  const rows = rowsAt(policies, at).filter(knowsRegret), bins = rows.map(row => row.regret["by_" + kind]);
   const used = bins.flatMap(all => all.flatMap((bin, i) => bin.tokens > 0 ? [i] : []));
   if (!used.length) return "";
   const first = Math.min(...used), end = Math.max(...used) + 1, last = Math.max(end - first - 1, 1);

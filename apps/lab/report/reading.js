@@ -68,7 +68,7 @@ function advice(at) {
   const best = bestAt(at), base = rowOf(baseline, at);
   if (!best || !base) return "";
   const where = `at ${at.words}`, reach = `${percent(best.hit_rate)} of the prompt tokens are reused`;
-  if (policies.length === 1) return `${best.policy} ${where}: ${reach}.`;
+  if (choices.length === 1) return `${best.policy} ${where}: ${reach}.`;
   if (best.hit_tokens === base.hit_tokens) return `Stay with ${baseline} ${where}: no policy here reuses more. ${reach}.`;
   if (base.hit_tokens === 0) return `Use ${best.policy} ${where}: ${reach}, where ${baseline} reuses none.`;
   const more = `${fixed(100 * (best.hit_tokens / base.hit_tokens - 1), 1)} % more than ${baseline}`;
@@ -91,7 +91,7 @@ function memorySentence() {
 
 function regretSentence(at) {
   const row = rowOf(baseline, at);
-  if (!row || row.regret.tokens === 0) return "";
+  if (!row || !knowsRegret(row) || row.regret.tokens === 0) return "";
   const largest = bins => bins.reduce((most, bin) => bin.tokens > most.tokens ? bin : most, {tokens: 0});
   const age = largest(row.regret.by_age), turn = largest(row.regret.by_turn);
   let text = `At ${at.words}, ${brief(row.regret.tokens)} tokens that ${row.policy} had evicted were requested again`;
@@ -102,7 +102,7 @@ function regretSentence(at) {
 
 function reading() {
   let first = `${plural(data.requests - data.warm_up, "request")} with ${inTokens(data.prompt_tokens)} of prompts`;
-  if (data.trace_seconds > 0) first += " in " + duration(data.trace_seconds);
+  if (data.counted_seconds > 0) first += " in " + duration(data.counted_seconds);
   if (data.infinite_tokens > 0)
     first += `; a cache without a limit would reuse ${
         percentOf(data.infinite_tokens, data.prompt_tokens)} of them, and no cache can reuse more`;
@@ -111,7 +111,7 @@ function reading() {
   const few = bySize.length <= 4 ? bySize : new Set([bySize[0], telling, bySize[bySize.length - 1]]);
   for (const at of few) out.push(bestSentence(at));
   out.push(
-      equivalentSentence(telling), ...policies.filter(name => name !== baseline).map(baselineSentence),
+      equivalentSentence(telling), ...choices.filter(name => name !== baseline).map(baselineSentence),
       memorySentence(), regretSentence(telling));
   return out.filter(text => text);
 }

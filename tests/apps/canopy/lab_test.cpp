@@ -335,6 +335,33 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
   CHECK(read(out)["points"][0].contains("error"));
 }
 
+TEST_CASE("a comparison counts no hits of a request that did not fit") {
+  const Workshop workshop;
+  const std::string engine = (kSource / "configs/engines/lru.yaml").string(),
+                    json_file = (workshop.path / "c.json").string();
+  const std::string trace =
+      workshop.file("t.jsonl", R"({"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]})"
+                               "\n"
+                               R"({"timestamp": 1, "input_length": 1536, "output_length": 1, "hash_ids": [1, 2, 3]})"
+                               "\n");
+  const Ended run = compare(workshop,
+                            "--trace " + trace + " --policy lru --capacity 1024 --json " + json_file + " --requests " +
+                                (workshop.path / "r.csv").string(),
+                            engine);
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json row = read(json_file)["rows"][0];
+  CHECK(row["rejected"] == 1);
+  CHECK(row["hit_tokens"] == 0);
+  CHECK(has(slurp(workshop.path / "r.csv"), ",1536,1,512,0\n"));
+}
+
+TEST_CASE("a share of the pages with fewer than a curve needs is refused") {
+  const Workshop workshop;
+  check_refused(run_canopy(workshop, "compare --curve --sample 0.00001 --workload " +
+                                         (kSource / "configs/workloads/chat.yaml").string()),
+                "--sample: a sample of 1e-05 has ");
+}
+
 TEST_CASE("a recording that has tokens is a trace: what it replays and compares is what was recorded") {
   const Workshop workshop;
   const std::string engine = (kSource / "configs/engines/lru.yaml").string();

@@ -116,6 +116,20 @@ TEST_CASE("namespaces share nothing") {
   CHECK(curve_of(requests, {4, false, 0, 1}, {100}).points[0].hit_tokens == 0);
 }
 
+TEST_CASE("a sample of fewer pages than a point needs is no curve") {
+  const auto requests = shipped("chat.yaml");
+  const auto flaw = [&](double share) {
+    lab::CurveBuilder builder({16, false, 0, share});
+    for (const workload::ClientRequest& request : requests) builder.add(request);
+    return builder.flaw_of_sample();
+  };
+  CHECK(flaw(1).empty());
+  CHECK(flaw(0.2).empty());
+  CHECK_MESSAGE(flaw(1e-6).starts_with("a sample of 1e-06 has "), flaw(1e-6));
+  CHECK(flaw(1e-6).ends_with(" of the trace; expected at least 32, so take a larger one"));
+  CHECK(lab::CurveBuilder({16, false, 0, 1}).flaw_of_sample().empty());
+}
+
 TEST_CASE("a sample is right within the error that it says, and the error is not all there is") {
   std::size_t points = 0, right = 0;
   for (const char* name : {"mixed.yaml", "chat.yaml", "agents.yaml", "rag.yaml"}) {

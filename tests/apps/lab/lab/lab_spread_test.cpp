@@ -99,6 +99,23 @@ TEST_CASE("a first policy without a hit has no gains beside it") {
   CHECK(sum.rows[1].spread);
 }
 
+TEST_CASE("a gain of one seed's stretches does not stay where seeds have none") {
+  std::vector<Comparison> all{comparison_of(1, 100, 110), comparison_of(2, 0, 480)};
+  all[0].rows[1].gain = Interval{0.1, 0.05, 0.15};
+  CHECK_FALSE(merged(std::move(all)).rows[1].gain);
+}
+
+TEST_CASE("a first policy whose hits lie in one stretch has no gains beside it: it may have none") {
+  Comparison one = comparison_of(1, 1000, 50'000);
+  one.requests = 600;
+  for (std::size_t i = 0; i < kStretches; ++i) {
+    one.rows[0].stretch_tokens.push_back(i == 7 ? 1000 : 0);
+    one.rows[1].stretch_tokens.push_back(1000);
+  }
+  add_intervals(one);
+  CHECK_FALSE(one.rows[1].gain);
+}
+
 TEST_CASE("one trace has gains with intervals from its stretches, unless it has too few requests") {
   Comparison one = comparison_of(1, 0, 0);
   one.requests = 600;

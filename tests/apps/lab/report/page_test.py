@@ -261,6 +261,7 @@ def main():
                             "tiers.recompute={per_token: 50us, per_token_depth: 600ps}")
     page = check_whole(text)
     check(NODE is None or "What it costs in time" in page.all_text(), "the page has times")
+    check(NODE is None or "had evicted were requested again" not in page.all_text(), "where requests overlap, regret is not known")
     check(all(row["p95_ttft_ms"] >= row["p50_ttft_ms"] > 0 and row["prefill_seconds"] > 0 for row in figures["rows"]), "times")
 
     # One capacity, one policy: nothing to compare with.
@@ -280,6 +281,15 @@ def main():
     # More policies than colours.
     text, figures = compare(canopy, work, config, workload, "--policy", "lru,fifo,slru,lfu,mru,filo,tlru,lru_trimmed",
                             "--capacity", "50k,100k")
+    page = check_whole(text)
+    check_figures(page, figures)
+    check(any(row["policy"] == "lru_trimmed" and row["hit_tokens"] == max(other["hit_tokens"] for other in figures["rows"])
+              for row in figures["rows"]), "a computed row is the best")
+    check(NODE is None or not re.search("Use lru_trimmed|lru_trimmed reuses most", page.all_text()), "no engine has lru_trimmed")
+
+    # After a warm-up, what the counted requests took.
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru", "--capacity", "50k", "--warm-up", "100")
+    check(0 < figures["counted_seconds"] < figures["trace_seconds"], "the counted time is a part")
     check_figures(check_whole(text), figures)
 
     # Names from outside are text, also in titles, tables and the script's data.
