@@ -11,6 +11,7 @@
 #include <window/script.h>
 #include <window/settings_file.h>
 
+#include <cli_options.h>
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
@@ -160,12 +161,12 @@ int run(int argc, char** argv) {
   program.add_option("--size", arguments.size, "size of the picture, in pixels")->capture_default_str();
   program
       .add_option("--scale", arguments.scale, "scale of letters and distances; 2 for a display with twice the density")
-      ->check(CLI::Range(0.5, 4.0));
+      ->check(app::real(0.5, 4));
   program.add_option("--theme", arguments.theme, "dark or light theme")->check(CLI::IsMember({"dark", "light"}));
   program
       .add_option("--requests", arguments.requests, "requests that the demo engine serves before its picture is drawn")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
+      ->check(app::whole(1, 1'000'000));
   program.add_flag("--read-only", arguments.read_only, "never send anything to the engine");
   auto* attach = program.add_subcommand("attach", "Show an engine of another process");
   attach->add_option("name", arguments.name,

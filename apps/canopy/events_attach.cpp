@@ -80,17 +80,23 @@ class Following {
       take(0, message, false);
       if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
     }
+    const bool stopped = Interrupt::came();
     // The remaining missing messages are not in the file.
     while (const auto from = follower_.wants_replay(0)) follower_.replay_ended(0, *from, stream_us_);
     began_ = Clock::now();
     if (!next) say("{}: {}", arguments_.from, next.error().text);
     if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
-    if (!follower_.has_feed()) return unusable(arguments_.from + ": no block is stored in it, so there is no feed");
+    if (stopped)
+      unusable(fmt::format("canopy events attach: {} stopped it after {}; the rest of {} was not read",
+                           Interrupt::name(), plural(messages_, "message"), arguments_.from));
+    if (!follower_.has_feed())
+      return stopped ? end(Interrupt::exit_code())
+                     : unusable(arguments_.from + ": no block is stored in it, so there is no feed");
     fmt::print("{}", follower_.report());
     for (std::uint16_t w = 0; w < follower_.names().workers(); ++w) fmt::print("{}\n", worker_words(w));
     std::fflush(stdout);
-    const int status = next && follower_.unreadable() == 0 ? kFine : kUnusable;
-    if (arguments_.feed.empty()) return end(status);
+    if (stopped) return end(Interrupt::exit_code());
+    if (arguments_.feed.empty()) return end(next && follower_.unreadable() == 0 ? kFine : kUnusable);
     say("the feed stays until Ctrl-C");
     follower_.set_lost(0, "the stream has ended");
     while (!Interrupt::came()) {

@@ -91,9 +91,12 @@ Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& r
   // The history keeps steps of several commits: the range itself is read again, commit by commit as far as possible.
   past->mirror.reset();
   take(file, past->mirror, 0, range->first - 1, nullptr);
+  const std::uint64_t before_us = past->mirror.us();
   History part(past->mirror);
   take(file, past->mirror, range->first - 1, range->last, &part);
   past->range = figures_of(part, {});
+  if (range->first > past->history.all().first)
+    past->range.first_us = before_us;  // the first operation took the time since the one before it
   // Requests that began before the range had locks in it too.
   const RangeFigures around = figures_of(past->history, *range);
   for (TenantFigures& tenant : past->range.tenants)

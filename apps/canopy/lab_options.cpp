@@ -91,7 +91,7 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
                        ->add_option("--flop-depth", arguments->flop_depth,
                                     "for hit rates weighted by FLOPs: a token at depth d costs 1 + d / this value")
                        ->capture_default_str()
-                       ->check(CLI::Range(1.0, 1e12)));
+                       ->check(real(1, 1e12)));
   others.push_back(compare->add_option("--jobs", arguments->jobs, "concurrent runs; default: the number of cores")
                        ->check(whole(1, 1024)));
   others.push_back(repeated(compare->add_option(
@@ -111,7 +111,7 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
       ->add_option(
           "--sample", arguments->sample,
           "sample this share of the pages, such as 0.01, for traces of a billion tokens; the error is reported")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(real(1e-6, 1))
       ->needs(curve);
   compare->add_flag("!--no-replay", arguments->replay, "do not compare the curve with replays, which evict whole nodes")
       ->needs(curve);

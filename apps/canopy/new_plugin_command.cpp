@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "commands.h"
@@ -46,7 +48,15 @@ bool is_plain(const std::string& name) {
                      [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
 }
 
-/// Converts two_hits to TwoHits.
+/// Names that CMake refuses for a target (its policy CMP0037).
+bool is_reserved(const std::string& name) {
+  static constexpr std::string_view kReserved[] = {"all",        "clean",         "edit_cache", "help",
+                                                   "install",    "install_local", "package",    "package_source",
+                                                   "preinstall", "rebuild_cache", "test"};
+  return std::ranges::find(kReserved, name) != std::end(kReserved);
+}
+
+/// Converts two_hits to TwoHits. A class cannot have the name of its member Config.
 std::string type_of(const std::string& name) {
   std::string type;
   bool starts = true;
@@ -54,7 +64,7 @@ std::string type_of(const std::string& name) {
     if (c != '_') type += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     starts = c == '_';
   }
-  return type;
+  return type == "Config" ? "ConfigPolicy" : type;
 }
 
 }  // namespace
@@ -64,6 +74,7 @@ int new_plugin(const std::string& name) {
   if (!is_plain(name))
     return unusable("'" + name +
                     "' is not a name for a plugin; expected lower-case letters, digits and _, beginning with a letter");
+  if (is_reserved(name)) return unusable("'" + name + "' is a name that CMake reserves; expected another one");
   std::error_code error;
   if (!fs::create_directory(name, error))
     return unusable(name + ": " + (error ? error.message() : "already exists; nothing was written"));

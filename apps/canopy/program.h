@@ -21,6 +21,10 @@ enum Exit : int {
   kUnusable = 2,    ///< the arguments or files cannot be used; an error message is on stderr
 };
 
+/// Returns the exit code of a run whose checks end with `verdict` and in which something else ended with `other`. A
+/// violation comes first: no other failure hides it.
+inline int exit_of(int verdict, int other) { return verdict == kViolations ? verdict : other; }
+
 /// Folders of --plugins, searched after the program's own.
 using PluginFolders = std::vector<std::string>;
 

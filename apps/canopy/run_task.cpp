@@ -166,15 +166,16 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),
                          task.json.empty() ? "" : "; no report was written, because it would be incomplete"));
-    if (status == kFine) status = Interrupt::exit_code();
+    status = exit_of(status, Interrupt::exit_code());
   } else if (!task.json.empty()) {
-    if (auto written = replay::write_report(*report, task.json); !written) status = unusable(written.error().text);
+    if (auto written = replay::write_report(*report, task.json); !written)
+      status = exit_of(status, unusable(written.error().text));
   }
   for (const replay::Resize& resize : options.resizes)
     if (resize.request > report->requests && !report->incomplete)
-      status = unusable(fmt::format("--resize {}: the run had {}, so this limit was never set", resize.request,
-                                    plural(report->requests, "request")));
-  if (feed && !feed->failure().empty()) status = unusable(feed->failure());
+      status = exit_of(status, unusable(fmt::format("--resize {}: the run had {}, so this limit was never set",
+                                                    resize.request, plural(report->requests, "request"))));
+  if (feed && !feed->failure().empty()) status = exit_of(status, unusable(feed->failure()));
   return status;
 }
 

@@ -46,7 +46,8 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
   std::size_t drawn = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     before += parts[i];
-    const std::size_t until = pool.all_pages() ? static_cast<std::size_t>(before * width / pool.all_pages()) : 0;
+    const std::size_t until =
+        pool.all_pages() ? std::min(width, static_cast<std::size_t>(before * width / pool.all_pages())) : 0;
     std::string cells;
     for (; drawn < until; ++drawn) cells += kMarks[i];
     text += terminal.wrap(kColours[i], cells);

@@ -54,6 +54,7 @@ void print_segments(const MirrorPool& pool, const Terminal& terminal) {
 /// Returns what keeps draining segments in use: running requests, and nodes under a lock.
 std::string waits_for(const Mirror& mirror, std::size_t group) {
   const MirrorPool& pool = mirror.pool(group);
+  if (pool.segment_pages == 0) return {};  // a damaged feed
   const auto drains = [&](std::size_t page) {
     const std::size_t i = page / pool.segment_pages;
     return i < pool.segments.size() && page % pool.segment_pages >= pool.segments[i].offered;

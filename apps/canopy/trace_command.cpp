@@ -56,16 +56,19 @@ void print_notes(const workload::TraceReader& reader, const Terminal& terminal) 
   for (const std::string& note : reader.notes()) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
 }
 
-/// Returns an error if `output`, from the option `called`, cannot be written beside the trace.
-Result<std::monostate> check_output(const TraceArguments& arguments, const char* called, const std::string& output) {
-  const RunFile in{"the trace", workload::trace_path(arguments.trace)}, out{called, output};
-  if (auto apart = check_run_files({&in, 1}, {&out, 1}); !apart) return apart.error();
-  return output.empty() ? Result<std::monostate>(std::monostate{}) : can_write_file(output);
+/// Returns an error if the outputs cannot be written beside the trace and each other.
+Result<std::monostate> check_outputs(const TraceArguments& arguments, const std::vector<RunFile>& outputs) {
+  const RunFile in{"the trace", workload::trace_path(arguments.trace)};
+  if (auto apart = check_run_files({&in, 1}, outputs); !apart) return apart.error();
+  for (const RunFile& output : outputs)
+    if (!output.path.empty())
+      if (auto can = can_write_file(output.path); !can) return can.error();
+  return std::monostate{};
 }
 
 /// Converts a trace of any format to Canopy's own.
 int import_trace(const TraceArguments& arguments) {
-  if (auto can = check_output(arguments, "--output", arguments.output); !can) return unusable(can.error().text);
+  if (auto can = check_outputs(arguments, {{"--output", arguments.output}}); !can) return unusable(can.error().text);
   const Interrupt interrupt;
   auto reader = workload::open_records(arguments.trace, arguments.options);
   if (!reader) return unusable(reader.error().text);
@@ -96,10 +99,8 @@ int import_trace(const TraceArguments& arguments) {
 
 /// Shows the figures of a trace: distinct tokens, reuse, turns, sharing by depth, tenants.
 int show_trace(const TraceArguments& arguments) {
-  if (auto can = check_output(arguments, "--json", arguments.output); !can) return unusable(can.error().text);
-  if (auto can = check_output(arguments, "--report", arguments.page); !can) return unusable(can.error().text);
-  if (!arguments.page.empty() && arguments.page == arguments.output)
-    return unusable(fmt::format("--report {} is the same file as --json", arguments.page));
+  if (auto can = check_outputs(arguments, {{"--json", arguments.output}, {"--report", arguments.page}}); !can)
+    return unusable(can.error().text);
   const Interrupt interrupt;
   auto reader = workload::open_records(arguments.trace, arguments.options);
   if (!reader) return unusable(reader.error().text);

@@ -133,7 +133,7 @@ std::string charts(const History& history, CommitRange range) {
     html +=
         "<figcaption>Prompt tokens over time:<span class='key' style='background:var(--found)'></span>found"
         "<span class='key' style='background:var(--lost)'></span>evicted before"
-        "<span class='key' style='background:var(--other)'></span>never here</figcaption>";
+        "<span class='key' style='background:var(--other)'></span>the rest</figcaption>";
   }
   std::uint64_t most = 1;
   for (const Bucket& bucket : buckets) most = std::max(most, bucket.counts[Count::evicted]);

@@ -46,12 +46,13 @@ bool RecordedRequests::next(RecordedRequest& request) {
       request = std::move(first.request);
       return true;
     }
-    if (events_.empty()) {
-      left_out_ += waiting_.size();  // requests that were still running at the end
-      waiting_.clear();
-      return false;
+    if (!events_.empty()) {
+      take_commit();
+    } else {
+      // Requests that were still running at the end, before others that have ended.
+      left_out_ += std::erase_if(waiting_, [](const Waiting& one) { return !one.ended; });
+      if (waiting_.empty()) return false;
     }
-    take_commit();
   }
 }
 

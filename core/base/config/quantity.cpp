@@ -79,7 +79,8 @@ std::string read_decimal(const std::string& given, Unit unit, std::uint64_t& val
   }
   const std::string_view written = suffix;
   const bool ends = !ending.empty() && suffix.ends_with(ending),
-             zero = digits.find_first_not_of("0_") == std::string::npos;
+             zero = digits.find_first_not_of("0_") == std::string::npos &&
+                    fraction.find_first_not_of('0') == std::string_view::npos;
   if (ends) suffix.remove_suffix(ending.size());
   const std::uint64_t factor = zero && suffix.empty() ? 1 : factor_of(suffix, unit);
   const bool bare = is_time(unit) ? suffix.empty() : unit == Unit::bytes_per_s && !ends && factor > 0;
@@ -89,17 +90,20 @@ std::string read_decimal(const std::string& given, Unit unit, std::uint64_t& val
     return std::ranges::all_of(written, is_letter) && written[0] != 'e' && written[0] != 'x' ? unknown_suffix(unit)
                                                                                              : kNoNumber;
   }
-  if (digits.size() > 1 && digits[0] == '0')
-    return fmt::format("is ambiguous, octal or decimal; write {}",
-                       given.substr(std::min(given.find_first_not_of("-0_"), given.size() - 1)));
+  if (digits.size() > 1 && digits[0] == '0') {
+    const std::size_t first = digits.find_first_not_of("0_");
+    return fmt::format("is ambiguous, octal or decimal; write {}{}",
+                       first == std::string::npos ? "0" : digits.substr(first), text.substr(count));
+  }
   std::erase(digits, '_');
   const bool fits = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
-  if (!fits || value > kHuge / factor || (given[0] == '-' && value != 0)) return kOutside;
+  if (!fits || value > kHuge / factor) return kOutside;
   value *= factor;
   std::uint64_t part = 0, whole = 1;
   for (const char digit : fraction.substr(0, kMostFraction))
     part = part * 10 + static_cast<std::uint64_t>(digit - '0'), whole *= 10;
-  value += part * factor / whole;
+  if (__builtin_add_overflow(value, part * factor / whole, &value)) return kOutside;
+  if (given[0] == '-' && !zero) return kOutside;
   if (fraction.size() <= kMostFraction && part * factor % whole == 0) return {};
   return fmt::format("is not a whole number{}{}{}", unit == Unit::none ? "" : " of ", suffixes_of(unit).back().name,
                      ending);

@@ -105,6 +105,11 @@ void Registry::add(const fs::path& file, Trust trust) {
   const auto is_it = [&](const auto& known) { return known->path() == real; };
   // The program's own folder, or a link to it, may also be named with --plugins.
   if (!unreachable && std::any_of(plugins_.begin(), plugins_.end(), is_it)) return;
+  const auto was_refused = [&](const Refusal& refusal) {
+    std::error_code gone;
+    return fs::canonical(refusal.file, gone) == real && !gone;
+  };
+  if (!unreachable && std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return;
 
   auto loaded = load_plugin_file(file, trust);
   if (!loaded) return refusals_.push_back({file, loaded.error().text});

@@ -228,7 +228,10 @@ TEST_CASE("a new policy is written once, under a plain name, and never over an e
   CHECK(std::system((in + "two_hits >/dev/null").c_str()) == 0);
   CHECK(has(slurp(workshop.path / "two_hits/two_hits.cpp"), "class TwoHits final"));
   CHECK(has(slurp(workshop.path / "two_hits/CMakeLists.txt"), "canopy_add_plugin(NAME two_hits"));
-  for (const char* name : {"two_hits", "../elsewhere", "Two", "2hits", "''"})
+  // Names that would not build: a class with a member of its name, and targets of CMake itself.
+  CHECK(std::system((in + "config >/dev/null").c_str()) == 0);
+  CHECK(has(slurp(workshop.path / "config/config.cpp"), "class ConfigPolicy final"));
+  for (const char* name : {"two_hits", "../elsewhere", "Two", "2hits", "''", "all", "help", "install", "test"})
     CHECK(std::system((in + name + " >/dev/null 2>&1").c_str()) / 256 == 2);
 }
 
@@ -308,6 +311,19 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
     const Ended run = run_canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "is not a whole number from"), run.err);
+  }
+  for (const auto& [argument, said] : {std::pair("--limit 0100", "'0100' begins with 0; write 100"),
+                                       {"--seed 010", "'010' begins with 0; write 10"},
+                                       {"--seed 09", "'09' begins with 0; write 9"}}) {
+    const Ended run = run_canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
+    CHECK(run.status == 2);
+    CHECK_MESSAGE(has(run.err, said), run.err);
+  }
+  for (const char* arguments : {"--curve --sample nan", "--curve --sample 2", "--curve --sample 0.5x",
+                                "--by flops --flop-depth nan", "--by flops --flop-depth inf"}) {
+    const Ended run = run_canopy(workshop, "compare " + engine + " --trace " + file + " " + arguments);
+    CHECK(run.status == 2);
+    CHECK_MESSAGE(has(run.err, "is not a number from"), run.err);
   }
   const std::string replay = "replay " + engine + " --trace " + file;
   CHECK(has(run_canopy(workshop, replay + " --capacity 0").err, "groups.full.capacity = 0 is outside"));

@@ -90,6 +90,21 @@ TEST_CASE("a recorded stream becomes a recording") {
             "no block is stored in it"));
 }
 
+TEST_CASE("events attach: SIGINT while a stream is read keeps what was read, says so, and ends with 130") {
+  const Workshop workshop;
+  std::string bytes = kAttachedStream, again = attached_message(0, R"([1, [], 0])");
+  while (again.size() < 40'000'000) again += again;
+  const std::string stream = workshop.file("s.bin", bytes + again), feed = (workshop.path / "s.feed").string();
+  Started attach(workshop, "attach", "events attach --from " + stream + " --record " + feed);
+  REQUIRE(soon([&] { return has(slurp(workshop.path / "attach.err"), "recording to"); }));
+  const Ended ended = attach.end(SIGINT);
+  CHECK(ended.status == 130);
+  CHECK_MESSAGE(has(ended.err, "SIGINT stopped it after "), ended.err);
+  CHECK(has(ended.err, "s.bin was not read"));
+  CHECK(has(ended.out, "blocks: 6\n"));
+  CHECK(run_canopy(workshop, "inspect " + feed).status == 0);
+}
+
 TEST_CASE("arguments of canopy events attach that cannot be used end with a sentence and exit code 2") {
   const Workshop workshop;
   const auto said = [&](const std::string& arguments) {

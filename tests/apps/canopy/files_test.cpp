@@ -64,19 +64,31 @@ TEST_CASE("no output replaces an input or another output, by whatever name") {
   const Desk desk;
   const auto before = desk.content();
   const std::string bench = "bench --quick --only split ";
-  for (const char* arguments :
-       {"replay e.yaml --trace t.jsonl --record t.jsonl", "replay e.yaml --trace t.jsonl --json t.jsonl",
-        "replay e.yaml --trace mooncake:t.jsonl --json t.jsonl", "replay e.yaml --trace t.jsonl --record link",
-        "replay e.yaml --trace link --json t.jsonl", "replay e.yaml --trace t.jsonl --json hard",
-        "replay e.yaml --trace t.jsonl --json folder/../t.jsonl", "replay e.yaml --trace t.jsonl --json e.yaml",
-        "replay e.yaml --trace t.jsonl --record e.yaml", "replay e.yaml --workload w.yaml --json w.yaml",
-        "replay e.yaml --trace t.jsonl --set 'feed={file: {path: t.jsonl}}'",
-        "replay e.yaml --trace t.jsonl --record same --json same",
-        "replay e.yaml --trace t.jsonl --record same --json same.part",
-        "replay e.yaml --trace t.jsonl --record nowhere --json dangling",
-        "replay e.yaml --trace t.jsonl --record folder/x --json folder/back/../folder/x",
-        "replay e.yaml --trace t.jsonl --json stdout", "replay e.yaml --trace t.jsonl --record stderr",
-        "demo --json stdout"}) {
+  for (const char* arguments : {"replay e.yaml --trace t.jsonl --record t.jsonl",
+                                "replay e.yaml --trace t.jsonl --json t.jsonl",
+                                "replay e.yaml --trace mooncake:t.jsonl --json t.jsonl",
+                                "replay e.yaml --trace t.jsonl --record link",
+                                "replay e.yaml --trace link --json t.jsonl",
+                                "replay e.yaml --trace t.jsonl --json hard",
+                                "replay e.yaml --trace t.jsonl --json folder/../t.jsonl",
+                                "replay e.yaml --trace t.jsonl --json e.yaml",
+                                "replay e.yaml --trace t.jsonl --record e.yaml",
+                                "replay e.yaml --workload w.yaml --json w.yaml",
+                                "replay e.yaml --trace t.jsonl --set 'feed={file: {path: t.jsonl}}'",
+                                "replay e.yaml --trace t.jsonl --record same --json same",
+                                "replay e.yaml --trace t.jsonl --record same --json same.part",
+                                "replay e.yaml --trace t.jsonl --record nowhere --json dangling",
+                                "replay e.yaml --trace t.jsonl --record folder/x --json folder/back/../folder/x",
+                                "replay e.yaml --trace t.jsonl --json stdout",
+                                "replay e.yaml --trace t.jsonl --record stderr",
+                                "demo --json stdout",
+                                "trace stat t.jsonl --json same --report same",
+                                "trace stat t.jsonl --json same --report ./same",
+                                "trace stat t.jsonl --json nowhere --report dangling",
+                                "trace stat t.jsonl --report hard",
+                                "trace import t.jsonl --output link",
+                                "compare e.yaml --trace t.jsonl --capacity 4000 --json same --html folder/../same",
+                                "compare e.yaml --trace t.jsonl --capacity 4000 --html same --requests ./same"}) {
     CAPTURE(arguments);
     const Ended run = in(desk, arguments);
     CHECK(run.status == 2);

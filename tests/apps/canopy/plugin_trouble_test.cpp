@@ -73,6 +73,23 @@ TEST_CASE("a plugin that hangs in a running engine is named on stderr") {
       run.err);
 }
 
+TEST_CASE("a second signal ends a run that a plugin holds up") {
+  const House house;
+  const std::string err = (house.workshop.path / "stderr").string();
+  // The first one is noted, and the run would end at its next step.
+  const std::string script = house.workshop.file(
+      "twice.sh", (house.workshop.path / "bin/canopy").string() + " replay " +
+                      (kSource / "configs/engines/lru.yaml").string() + " --workload " +
+                      (kSource / "configs/workloads/mixed.yaml").string() +
+                      " --capacity 100000 --set store=none --policy hangs >/dev/null 2>" + err +
+                      " </dev/null &\np=$!\nuntil grep -q 'has not returned' " + err +
+                      "; do sleep 0.1; done\nkill -TERM $p\nsleep 0.3\ngrep -q ' Z ' /proc/$p/stat && exit 99\n"
+                      "kill -TERM $p\nwait $p\n");
+  const int status = std::system(("timeout -s KILL 60 sh " + script).c_str());
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+}
+
 TEST_CASE("a plugin that hangs in a thread of a comparison is named on stderr") {
   const House house;
   const Ended run = house.run("compare", "--policy lru,hangs --capacity 100k --jobs 2", 8);
@@ -80,6 +97,14 @@ TEST_CASE("a plugin that hangs in a thread of a comparison is named on stderr") 
   CHECK_MESSAGE(
       has(run.err, "canopy: eviction strategy 'hangs' (lying_policies.so), evicted: it has not returned for 5 s\n"),
       run.err);
+}
+
+TEST_CASE("no other failure hides the exit code of a violation") {
+  const House house;
+  const Ended run = house.replay("--policy throws_in_rank --resize 99999999:3M");
+  CHECK(run.status == 1);
+  CHECK(has(run.out, "violation: "));
+  CHECK_MESSAGE(has(run.err, "so this limit was never set"), run.err);
 }
 
 TEST_CASE("a policy that throws leaves a whole recording and a note and exit code 1") {

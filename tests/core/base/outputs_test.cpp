@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <canopy/base/yaml_document.h>
+#include <bit>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +32,23 @@ std::string slurp(const std::string& path) {
 std::string why(const std::vector<RunFile>& inputs, const std::vector<RunFile>& outputs) {
   const auto apart = check_run_files(inputs, outputs);
   return apart ? "" : apart.error().text;
+}
+
+/// The length of the UTF-8 sequence that a text begins with, by its bits: 0 if it decodes to no character, or to one
+/// that fewer bytes can hold.
+std::size_t length_by_bits(std::string_view text) {
+  const auto first = static_cast<std::uint8_t>(text[0]);
+  const auto length = static_cast<std::size_t>(std::countl_one(first));
+  if (length == 0) return 1;
+  if (length == 1 || length > 4) return 0;
+  std::uint32_t code = first & (0x7FU >> length);
+  for (const char more : text.substr(1, length - 1)) {
+    const std::uint32_t byte = static_cast<std::uint8_t>(more);
+    if (byte >> 6 != 2) return 0;
+    code = code << 6 | (byte & 0x3F);
+  }
+  const std::uint32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  return code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF) ? 0 : length;
 }
 
 }  // namespace
@@ -106,6 +125,18 @@ TEST_CASE("a file for which the disk has no room leaves the old one, and no draf
   CHECK(written.error().text == folder.at("report") + ": could not be written: File too large");
   CHECK(slurp(folder.at("report")) == "old");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("utf8_length knows each pair of first bytes, up to the ends of each range") {
+  for (unsigned first = 0; first < 256; ++first)
+    for (unsigned second = 0; second < 256; ++second)
+      for (const char* const rest : {"\x80\x80", "\xBF\xBF", "\x80z", "zz"}) {
+        const std::string text = std::string{static_cast<char>(first), static_cast<char>(second)} + rest;
+        const std::size_t length = utf8_length(text);
+        REQUIRE_MESSAGE(length == length_by_bits(text), first << " " << second);
+        if (length > 1) REQUIRE(utf8_length(std::string_view(text).substr(0, length - 1)) == 0);
+      }
+  CHECK(utf8_length("") == 0);
 }
 
 TEST_CASE("text of others is written out where a terminal would obey it or hide it") {

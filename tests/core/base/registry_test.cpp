@@ -198,6 +198,8 @@ TEST_CASE("loading: an instance that cannot be had is an error that helps") {
         "no eviction strategy is called 'slur'. Did you mean 'slru'?\n"
         "  known here: silent slru throws_error throws_int");
   registry.add(fixture("wrong_magic"), Trust::as_ourselves);
+  registry.add(fixture("wrong_magic"), Trust::as_ourselves);  // counts once, by whatever path
+  registry.add(fixture("wrong_magic").parent_path() / "." / fixture("wrong_magic").filename(), Trust::as_ourselves);
   CHECK(make(registry, "clock").error().text ==
         "no eviction strategy is called 'clock'\n"
         "  known here: silent slru throws_error throws_int   (1 plugin was refused, see `canopy plugins`)");

@@ -312,6 +312,7 @@ TEST_CASE("mirror: figures that no engine has are passed over, whatever they are
   take(event::PoolSized{.segment_pages = kAll, .pages = 5, .limit = 5});
   take(event::SegmentChanged{.state = SegmentState::offered, .offered = kAll});
   take(event::SegmentChanged{.state = SegmentState::draining, .offered = 1, .number = 1, .draining = kAll});
+  take(event::SegmentChanged{.state = SegmentState{9}, .offered = 1});
   take(event::Freed{.runs = {Segment{0, kAll}}});
   take(event::RequestPages{.request = ~std::uint64_t{0}, .runs = {Segment{1, 1}}});
   take(event::CounterValue{.counter = Counter{kCounterCount}, .value = 7});
@@ -320,6 +321,7 @@ TEST_CASE("mirror: figures that no engine has are passed over, whatever they are
   take(event::TextPiece{.text = TextKind::space, .size = 1, .number = kAll, .last = true, .bytes = {'x'}});
   CHECK(mirror.pool(0).pages == pages);
   CHECK(mirror.pool(0).end() == end);
+  for (const auto& segment : mirror.pool(0).segments) CHECK(segment.state <= SegmentState::idle);
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
     CHECK_MESSAGE(mirror.counters().at(counter, row, column) == 0, info.name);
   });

@@ -164,6 +164,7 @@ TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
   CHECK(figures.now->nodes > 0);
   CHECK_FALSE(figures.hit_rate);
   CHECK_FALSE(samples_of(figures).contains("canopy_hit_rate{feed=\"serve-1\"}"));
+  CHECK(labels_twice(samples_of(figures)).empty());
   CHECK(figures.tenants.at(0).resident_tokens == figures.now->pools[0].evictable);
   // Pages from before have no known age: they are counted as evicted and have no place in the histograms.
   const std::uint64_t evicted = engine->counters().evicted_tokens;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <metrics/families.h>
+
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -58,6 +61,18 @@ inline std::string flaw_of_metrics(const std::string& text, std::map<std::string
     if (!samples.emplace(line.substr(0, at), value).second) return "twice: " + line;
   }
   return {};
+}
+
+/// The labels that samples have and that a user may give as well, so that a sample would have them twice. The constant
+/// labels of a set of names are not among them: the user's replaces those.
+inline std::set<std::string> labels_twice(const std::map<std::string, double>& samples) {
+  static const std::regex kLabel("[{,]([A-Za-z_][A-Za-z0-9_]*)=\"");
+  std::set<std::string> labels;
+  for (const auto& [sample, value] : samples)
+    for (std::sregex_iterator at(sample.begin(), sample.end(), kLabel), end; at != end; ++at)
+      if (const std::string label = (*at)[1]; metrics::flaw_of_label(label).empty()) labels.insert(label);
+  for (const char* constant : {"feed", "model_name", "engine"}) labels.erase(constant);
+  return labels;
 }
 
 }  // namespace canopy::test

@@ -58,6 +58,7 @@ TEST_CASE("metrics of tenants: bounded to the largest, with the rest in one row,
   const std::string text = metrics::text_of(metrics::families_of(figures, {metrics::Names::canopy}, {}));
   CHECK(flaw_of_metrics(text, samples, kinds) == "");
   CHECK(text.find("canopy_tenant_evicted_tokens_total{") != std::string::npos);
+  CHECK(labels_twice(samples).empty());
   // A row stays with its tenant, so that totals do not fall.
   std::vector<std::string> labels;
   for (const metrics::ShareFigures& row : figures.shares) labels.push_back(row.label);

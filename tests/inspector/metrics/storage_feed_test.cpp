@@ -35,6 +35,7 @@ std::map<std::string, double> sampled(const metrics::Tally& tally) {
   const auto families =
       metrics::families_of(tally.figures(), {metrics::Names::canopy, metrics::Names::sglang, metrics::Names::vllm}, {});
   CHECK(flaw_of_metrics(metrics::text_of(families), samples, kinds) == "");
+  CHECK(labels_twice(samples).empty());
   return samples;
 }
 

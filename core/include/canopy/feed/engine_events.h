@@ -79,6 +79,8 @@ struct SegmentChanged {
   std::uint64_t number = 0;
   std::uint32_t draining = 0;  ///< Pages in use that will not be handed out again.
   Unused<12> unused{};
+
+  bool valid() const { return state <= SegmentState::idle; }
 };
 
 /// Sums at some commits, for readers to compare with their own.
