@@ -40,7 +40,7 @@ void Drainer::resize(std::size_t group, std::uint64_t pages) {
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
     pages_.evict(group, out - pages, Cause::limit);
   pool.resize(pages);
-  pages_.tell_limit(group);
+  pages_.report_limit(group);
   ++state_.counters.resizes;
   pages_.digest().take(Digest::Step::resize, group, pages);
   pages_.end_operation(Operation::resize);

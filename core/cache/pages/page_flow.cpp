@@ -39,11 +39,11 @@ std::uint64_t PageFlow::room(std::size_t group) const {
 
 bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
   const std::uint64_t missing = state_.pools[group].shortfall(pages);
-  tell_limit(group);
+  report_limit(group);
   return missing == 0 || room(group) >= pages;
 }
 
-void PageFlow::tell_limit(std::size_t group) {
+void PageFlow::report_limit(std::size_t group) {
   const std::uint64_t limit = state_.pools[group].limit();
   if (limit == std::exchange(limits_[group], limit)) return;
   state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
@@ -127,7 +127,7 @@ bool PageFlow::make_free(std::size_t group, std::uint64_t pages, std::optional<N
   Pool& pool = state_.pools[group];
   const std::uint64_t changes = pool.changes();
   std::uint64_t missing = pool.shortfall(pages);
-  tell_limit(group);
+  report_limit(group);
   for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
     more = evict(group, missing, Cause::room, taker) > 0 && pool.draining();  // some may be of a draining segment
   if (pool.changes() != changes) end_operation(Operation::reserve);           // the pool grew

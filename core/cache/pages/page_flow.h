@@ -68,8 +68,8 @@ class PageFlow {
   /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group. `below`: also in
   /// the tier below.
   std::uint64_t flush(NamespaceId space, bool below = true);
-  /// Tells the index the limit of a group's pool, if it has changed.
-  void tell_limit(std::size_t group);
+  /// Reports the limit of a group's pool to the index, if it has changed.
+  void report_limit(std::size_t group);
   /// Replaces the policy of a group. `component`: its name in error messages; may be empty (`name` is used). All
   /// policies of pools are PolicyGuards.
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
@@ -104,7 +104,7 @@ class PageFlow {
   void take_from_index(const GroupPages& evicted);
 
   CacheState& state_;
-  std::array<std::uint64_t, kMaxGroups> limits_{};  ///< of each pool, as the index was told; 0: not yet
+  std::array<std::uint64_t, kMaxGroups> limits_{};  ///< limit of each pool that was reported to the index; 0: none yet
   Digest digest_;
   Publisher* publisher_ = nullptr;
   TierListener* tier_ = nullptr;

@@ -72,7 +72,7 @@ enum class Cause : std::uint32_t {
   ceiling,      ///< its tenant had more pages than its ceiling
 };
 
-/// Returns true if the pages left because others needed room, and not because they were of no use any more.
+/// Returns true if the pages left because others needed room; false if they were flushed, or no match could end there.
 constexpr bool is_for_room(Cause cause) { return cause != Cause::flush && cause != Cause::dead_leaf; }
 
 struct Eviction {
