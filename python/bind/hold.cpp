@@ -19,12 +19,6 @@ nb::object slots(Hold& hold, Units start) {
   return slots_of(index.tree().pages(lock, start)[0], index.slots_a_page());
 }
 
-/// Raises the exception of a policy, once the prefix is released.
-void release(Hold& hold) {
-  hold.release();
-  hold.index().raise_failure();
-}
-
 }  // namespace
 
 Matched match(nb::handle_t<Index> self, const Tokens& tokens, NamespaceId space) {
@@ -74,16 +68,16 @@ void bind_hold(nb::module_& module) {
            "space: the namespace, if nothing is held yet.\n"
            "boundary: a node ends after the whole pages of this many tokens, such as those of the prompt, so that the "
            "rest can be evicted on its own.")
-      .def("release", &release, "Releases the prefix, which may be evicted then. Does nothing the second time.")
+      .def("release", &Hold::release, "Releases the prefix, which may be evicted then. Does nothing the second time.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](Hold& hold, nb::args raised) { raised[0].is_none() ? release(hold) : hold.release(); })
+      .def("__exit__", [](Hold& hold, nb::args) { hold.release(); })
       .def("__len__", [](const Hold& hold) { return hold.lock().length; })
       .def("__repr__",
            [](const Hold& hold) { return "<canopy.Hold of " + std::to_string(hold.lock().length) + " tokens>"; });
   module.def(
       "release",
       [](Hold* hold) {
-        if (hold) release(*hold);
+        if (hold) hold->release();
       },
       "hold"_a.none(), "Releases a Hold; does nothing for None.");
 }

@@ -200,6 +200,6 @@ def default_engine() -> dict:
         "page_size": 16,
         "key": "token",
         "index": "radix",
-        "groups": {"full": {"reach": "path", "allocator": "free_list", "eviction": "lru"}},
+        "groups": {"full": {"reach": "path", "capacity": "unlimited", "allocator": "free_list", "eviction": "lru"}},
         "store": "none",
     }

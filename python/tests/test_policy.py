@@ -162,32 +162,6 @@ def test_a_hold_may_end_inside_a_policy():
     assert tree.protected == 0 and tree.evictable == 3
 
 
-@pytest.mark.parametrize("ends", ["release", "with", "function"])
-def test_a_policy_that_raises_when_a_hold_ends_ends_the_release(ends):
-    class Raises(Lru):
-        broken = False
-
-        def rank(self, node):
-            if self.broken:
-                raise KeyError("on purpose")
-            return node.last_access
-
-    policy = Raises()
-    tree = canopy.Index(1, policy=policy)
-    tree.insert([1, 2], [1, 2])
-    hold = tree.lock([1, 2])
-    policy.broken = True
-    with pytest.raises(KeyError, match="on purpose"):
-        if ends == "release":
-            hold.release()
-        elif ends == "function":
-            canopy._core.release(hold)
-        else:
-            with hold:
-                pass
-    assert tree.protected == 0 and tree.match([1, 2]).length == 2
-
-
 def test_hooks_are_told():
     policy = Calls()
     engine = canopy.Engine({"page_size": 4, "groups": {"full": {"capacity": 16, "allocator": "free_list", "eviction": "lru"}}})
