@@ -80,6 +80,14 @@ static void versions(void) {
   CHECK(strcmp(canopy_code_name(CANOPY_OK), "CANOPY_OK") == 0);
   CHECK(strcmp(canopy_code_name(CANOPY_FAILED), "CANOPY_FAILED") == 0);
   CHECK(strcmp(canopy_code_name(CANOPY_FAILED + 1), "unknown") == 0);
+  // Programs that were compiled before know these numbers.
+  const char* const names[] = {"OK",          "NO_ROOM",   "BAD_ARGUMENT", "BAD_SIZE",  "SMALL_BUFFER", "NOT_FOUND",
+                               "WRONG_STATE", "VIOLATION", "REFUSED",      "NO_MEMORY", "FAILED"};
+  for (canopy_code code = 0; code <= 10; ++code)
+    CHECK(strcmp(canopy_code_name(code) + strlen("CANOPY_"), names[code]) == 0);
+  CHECK(CANOPY_NO_ROOM == 1 && CANOPY_BAD_ARGUMENT == 2 && CANOPY_BAD_SIZE == 3 && CANOPY_SMALL_BUFFER == 4 &&
+        CANOPY_NOT_FOUND == 5 && CANOPY_WRONG_STATE == 6 && CANOPY_VIOLATION == 7 && CANOPY_REFUSED == 8 &&
+        CANOPY_NO_MEMORY == 9);
   CHECK(strcmp(canopy_code_name(-1), "unknown") == 0);
 }
 

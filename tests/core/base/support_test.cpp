@@ -20,6 +20,7 @@ TEST_CASE("figures: numbers are grouped, rounded and carry units") {
   CHECK(brief(812) == "812");
   CHECK(brief(999.7) == "1.0 k");
   CHECK(brief(41234) == "41.2 k");
+  CHECK(brief(1'000'000) == "1.0 M");
   CHECK(brief(900e9) == "900.0 G");
   CHECK(brief(2'500e12) == "2500.0 T");
   CHECK(bytes(1023) == "1023 B");
