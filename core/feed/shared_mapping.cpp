@@ -22,6 +22,15 @@ constexpr std::size_t kPlaces = 256;
 constinit Place g_places[kPlaces];
 struct sigaction g_before;
 
+/// Puts zeroed memory of this process in the place of a mapping. Returns false if the system has none.
+bool replace(void* base, std::size_t bytes) {
+  const int error = errno;
+  const void* const now =
+      ::mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  errno = error;
+  return now != MAP_FAILED;
+}
+
 /// Handles SIGBUS, with calls that are safe in a signal handler only. If it returns without new memory at the address,
 /// the fault is repeated.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
@@ -30,11 +39,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     const std::size_t bytes = place.bytes.load(std::memory_order_acquire);
     const std::uintptr_t base = place.base.load(std::memory_order_relaxed);
     if (bytes == 0 || at - base >= bytes) continue;
-    const int error = errno;
-    const void* const now = ::mmap(reinterpret_cast<void*>(base), bytes, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    errno = error;
-    if (now == MAP_FAILED) break;
+    if (!replace(reinterpret_cast<void*>(base), bytes)) break;
     place.cut.store(true, std::memory_order_release);
     return;
   }
@@ -85,6 +90,10 @@ bool SharedMapping::map(int descriptor, std::size_t bytes, Access access) {
 
 bool SharedMapping::let_write(std::size_t from, std::size_t bytes, bool write) {
   return ::mprotect(base_ + from, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+}
+
+void SharedMapping::detach() {
+  if (base_) replace(base_, bytes_);
 }
 
 bool SharedMapping::cut() const { return base_ && g_places[place_].cut.load(std::memory_order_acquire); }

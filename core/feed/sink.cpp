@@ -6,6 +6,7 @@
 #include <canopy/feed/sink.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,9 +20,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <random>
 #include <thread>
+#include <vector>
 
 namespace canopy {
 namespace {
@@ -50,6 +53,42 @@ class Zeroed {
  private:
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
+};
+
+/// A part of a sink that only one process may write. A forked child has a copy of its parent's, which is closed there
+/// at once: two processes that wrote one feed would damage it, and the parent's lock must end with the parent.
+class OfOneProcess {
+ public:
+  OfOneProcess(const OfOneProcess&) = delete;
+
+ protected:
+  OfOneProcess() {
+    static const int once = ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, leave_all);
+    static_cast<void>(once);  // without memory for the handlers, feeds work as before, except in a forked child
+    const std::scoped_lock lock(mutex());
+    all().push_back(this);
+  }
+  ~OfOneProcess() {
+    const std::scoped_lock lock(mutex());
+    std::erase(all(), this);
+  }
+  /// Closes the copy, in a forked child.
+  virtual void leave() {}
+
+ private:
+  // Never destroyed: an engine may be destroyed after the statics of this file.
+  static std::mutex& mutex() {
+    static auto* const made = new std::mutex;
+    return *made;
+  }
+  static std::vector<OfOneProcess*>& all() {
+    static auto* const made = new std::vector<OfOneProcess*>;
+    return *made;
+  }
+  static void leave_all() {
+    for (OfOneProcess* one : all()) one->leave();
+    mutex().unlock();
+  }
 };
 
 /// Creates a header with the fields of `shape`; its atomics are 0.
@@ -106,7 +145,7 @@ class HeapSink final : public RingSink {
   Zeroed memory_;
 };
 
-class ShmSink final : public RingSink {
+class ShmSink final : public RingSink, OfOneProcess {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape, std::uint64_t events) {
     feed_ = fmt::format("the feed '{}'", config.name);
@@ -135,9 +174,16 @@ class ShmSink final : public RingSink {
   }
   /// Returns true if a reader holds its lock, which the kernel releases when the reader ends. A reader's own writes are
   /// no proof that it is alive.
-  bool watched() override { return !memory_.cut() && presence::taken(descriptor_.get(), presence::Place::reader); }
+  bool watched() override {
+    return descriptor_ && !memory_.cut() && presence::taken(descriptor_.get(), presence::Place::reader);
+  }
 
  private:
+  void leave() override {
+    if (writer_) writer_->turn(false);
+    memory_.detach();  // the commands in it are the parent's
+    descriptor_.reset();
+  }
   /// Opens an empty object of the name as descriptor_ and takes the writer's lock on it.
   Result<std::monostate> take_name(const std::string& feed) {
     using namespace std::chrono_literals;
@@ -188,7 +234,7 @@ class ShmSink final : public RingSink {
   SharedMapping memory_;
 };
 
-class FileSink final : public FeedSink {
+class FileSink final : public FeedSink, OfOneProcess {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape) {
     const auto target = output_target(config.name);
@@ -242,6 +288,10 @@ class FileSink final : public FeedSink {
   }
 
  private:
+  void leave() override {
+    if (writer_) writer_->turn(false);
+    descriptor_.reset();
+  }
   /// Returns an error if a recording must not take this name: only an empty file or a recording is replaced.
   static Result<std::monostate> may_replace(const std::string& path) {
     const OpenedFile there = open_regular(path, O_NOFOLLOW);

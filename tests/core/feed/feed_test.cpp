@@ -1,4 +1,6 @@
+#include <canopy/base/file.h>
 #include <canopy/engine/engine_file.h>
+#include <canopy/feed/presence.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sources/attachment.h>
@@ -12,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -190,6 +193,89 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
   std::filesystem::remove(path);
   CHECK(Recording::open(path).error().text == path + ": No such file or directory");
   CHECK(Recording::open("/dev/null").error().text.find("a regular file") != std::string::npos);
+}
+
+/// Forks a child that runs requests with its copy of the engine, and ends that copy. Returns false if the child died.
+bool fork_that_runs(std::unique_ptr<Engine>& engine, std::optional<RandomRequests>& requests) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool runs = engine->poll();  // what an inspector asks is asked of the parent
+    requests->run(3'000);
+    requests.reset();
+    engine.reset();
+    ::_exit(runs ? 0 : 1);
+  }
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST_CASE("feed: a forked child leaves the feed to its parent") {
+  const std::string name = own_name("fork");
+  auto engine = engine_of(yaml(fmt::format("{{ shm: {{ name: {}, events: 65536, controls: true }} }}", name)));
+  const auto before = attach(name);
+  REQUIRE(before);
+  Mirror mirror(before->header());
+  std::optional<RandomRequests> requests;
+  requests.emplace(*engine, plugins(), 3, 2);
+  const auto read_all = [&] {
+    Event some[4096];
+    std::size_t count = 0;
+    while (before->reader().read(some, std::size(some), count) == FeedReader::Outcome::events)
+      mirror.take({some, count});
+    return mirror.commits();
+  };
+  requests->run(300);
+  const std::uint64_t commits = read_all();
+  REQUIRE(commits >= 100);
+  REQUIRE(before->send({Command::Kind::pause}));
+  CHECK(fork_that_runs(engine, requests));
+  CHECK(before->gone().empty());
+  CHECK(read_all() == commits);
+  CHECK_FALSE(engine->poll());
+  REQUIRE(before->send({Command::Kind::go_on}));
+  CHECK(engine->poll());
+  requests->run(300);
+  CHECK(read_all() >= commits + 100);
+  CHECK(mirror.drift() == 0);
+  CHECK(mirror.node_count() == engine->index().use().nodes);
+  CHECK(attach(name));  // the name still leads to it
+
+  // Nor does a child that lives on keep the name.
+  const pid_t sleeper = ::fork();
+  if (sleeper == 0)
+    for (;;) ::pause();
+  const UniqueFd object(::open(("/dev/shm/canopy-" + name).c_str(), O_RDONLY));
+  CHECK(presence::taken(object.get(), presence::Place::writer));
+  requests.reset();
+  engine.reset();
+  const auto is_taken = [&] { return presence::taken(object.get(), presence::Place::writer); };
+  for (int tries = 0; tries < 500 && is_taken(); ++tries) std::this_thread::sleep_for(10ms);  // the child may be slow
+  CHECK_FALSE(is_taken());
+  ::kill(sleeper, SIGKILL);
+  ::waitpid(sleeper, nullptr, 0);
+}
+
+TEST_CASE("feed: a forked child leaves the recording to its parent") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("fork-recording")).string();
+  std::uint64_t nodes = 0;
+  {
+    auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
+    std::optional<RandomRequests> requests;
+    requests.emplace(*engine, plugins(), 5, 2);
+    requests->run(100);
+    CHECK(fork_that_runs(engine, requests));
+    CHECK_FALSE(std::filesystem::exists(path));
+    requests->run(100);
+    nodes = engine->index().use().nodes;
+  }
+  const auto recording = Recording::open(path);
+  REQUIRE_MESSAGE(recording, (recording ? "" : recording.error().text));
+  CHECK_FALSE((*recording)->cut_short());
+  Mirror mirror((*recording)->header());
+  mirror.take((*recording)->events(0, ~std::uint64_t{0}));
+  CHECK(mirror.drift() == 0);
+  CHECK(mirror.node_count() == nodes);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("feed: a device is not recorded to") {

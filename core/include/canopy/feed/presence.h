@@ -8,8 +8,8 @@ namespace canopy::presence {
 
 /// Detects that a feed's writer or any reader is alive, by an open-file-description lock on a byte of the shared memory
 /// object. The kernel releases the lock when the process ends in any way, and shows it across PID namespaces. The lock
-/// belongs to the descriptor: closing another descriptor of the same object does not release it. A forked child that
-/// executes no other program keeps it until the child ends.
+/// belongs to the descriptor: closing another descriptor of the same object does not release it. A reader's forked
+/// child that executes no other program keeps it until the child ends; a writer's closes it at once (FeedSink).
 enum class Place : std::uint8_t { writer, reader };
 
 inline struct flock byte_of(Place place, short kind) {

@@ -24,6 +24,10 @@ class SharedMapping {
   /// descriptor is open for writing.
   bool let_write(std::size_t from, std::size_t bytes, bool write);
 
+  /// Replaces the memory by zeroed memory of this process, as if it had been cut short; cut() does not tell. Safe in a
+  /// forked child.
+  void detach();
+
   explicit operator bool() const { return base_ != nullptr; }
   std::byte* base() const { return base_; }
   std::size_t bytes() const { return bytes_; }
