@@ -27,6 +27,7 @@ struct Call {
 
   // For the storage's own use.
   Space* parked_in = nullptr;  ///< space whose epoch it waits for
+  bool flushed = false;        ///< that space was flushed meanwhile
   std::uint64_t epoch = 0;
   std::uint32_t unanswered = 0;       ///< number of commands without a reply
   std::uint32_t cut = 0;              ///< for a put: the first record that was not kept; later records are not sent

@@ -30,6 +30,7 @@ void Calls::begin(Call& call) {
   call.states.assign(records, kUnknown);
   call.blocks.clear();
   call.found = call.round = 0;
+  call.flushed = false;
   call.cut = static_cast<std::uint32_t>(records);
   deadlines_.emplace(call.deadline, &call);
   Space& space = epochs_.use(call.space, now_);
@@ -109,7 +110,8 @@ void Calls::unpark(Space& space) {
   for (Call* call : std::exchange(space.parked, {})) {
     call->parked_in = nullptr;
     call->epoch = space.epoch;
-    if (space.known) {
+    // A put under the new epoch would be found after the flush.
+    if (space.known && !(call->flushed && call->kind == Call::Kind::put)) {
       start(*call);
       continue;
     }

@@ -57,6 +57,7 @@ void Epochs::ask(Space& space, Micros now) {
 void Epochs::flush(Call& call, Micros now) {
   Space& space = use(call.space, now);
   if (space.known) space.dead.push_back(space.epoch);
+  for (Call* const parked : space.parked) parked->flushed = true;
   space.epoch = random_.next();
   space.known = space.unsaved = true;
   if (!std::exchange(space.flushed, true)) flushed_.push_back(&space);

@@ -29,8 +29,9 @@ struct Space {
 };
 
 /// The spaces that this process uses. The epoch of a space is read at its first use, and again at a use at least
-/// `refresh` later: another process sees a flush with at most that delay. A server without an epoch gets a new one,
-/// never one that a process remembers, because a lost epoch may have been replaced since.
+/// `refresh` later. So a process that uses a space all the time sees another one's flush with at most that delay and
+/// the time of the reply; after a pause, what it begins before the reply still uses the old epoch. A server without an
+/// epoch gets a new one, never one that a process remembers, because a lost epoch may have been replaced since.
 class Epochs {
  public:
   Epochs(Network& network, Micros refresh);

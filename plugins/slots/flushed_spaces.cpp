@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +32,12 @@ constexpr std::size_t kSpare = 1'000;
 FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
   const UniqueFd file = open_file(path_, O_RDONLY, true);
   if (!file) return;
-  for (Line line{}; ::read(file.get(), &line, sizeof line) == ssize_t{sizeof line} && line.sum == sum_of(line);
-       ++lines_) {
+  for (Line line{};;) {
+    const ssize_t got = ::read(file.get(), &line, sizeof line);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_, "cannot be read", errno);
+    if (got != ssize_t{sizeof line} || line.sum != sum_of(line)) return;
+    ++lines_;
     may_be_left_ = line.space != kWiped;
     if (line.space == kWiped) continue;
     auto& up_to = up_to_[line.space];

@@ -86,6 +86,9 @@ UniqueFd open_file(const std::string& path, int flags, bool may_lack) {
   struct ::stat facts{};
   if (::fstat(opened.get(), &facts) != 0) fail(path, "cannot be examined", errno);
   if (!S_ISREG(facts.st_mode)) fail(path, std::string("is ") + kind_of(facts.st_mode) + ", not a file", 0);
+  // O_NONBLOCK is for what is no file: some kernels would end each transfer of io_uring with EAGAIN.
+  if (::fcntl(opened.get(), F_SETFL, ::fcntl(opened.get(), F_GETFL) & ~O_NONBLOCK) != 0)
+    fail(path, "cannot be opened", errno);
   return opened;
 }
 

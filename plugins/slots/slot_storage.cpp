@@ -1,9 +1,11 @@
 #include "slot_storage.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 
@@ -51,7 +53,8 @@ void SlotStorage::Config::visit(Options& options) {
   static constexpr const char* kEngines[] = {"io_uring", "threads"};
   options.text("path", path, 4000, "folder on a local disk; each model and rank gets its own folder in it");
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
-                 "size of the records to keep for each group of a model and rank; allocated on the disk at once", Unit::bytes);
+                 "size of the records to keep for each group of a model and rank; allocated on the disk at once",
+                 Unit::bytes);
   options.choice("engine", engine, kEngines, "how bytes are transferred; without io_uring, threads are used");
   options.flag("direct", direct, "bypass the system's page cache (O_DIRECT)");
   options.number("depth", depth, 1, 1024, "most reads and writes, of up to 1 MiB each, that are pending at a time");
@@ -182,9 +185,20 @@ bool SlotStorage::flush(const PageKey& space) {
   return lasts;
 }
 
+// A slot that is being written is neither free nor has a record.
 bool SlotStorage::wipe() {
-  while (!moving_.empty()) take_ended(true);  // a slot that is being written is neither free nor has a record
-  return records_.wipe(files_) && files_.sync();
+  Clock::time_point until{};
+  for (const CallId id : moving_) until = std::max(until, calls_[id].until);
+  for (take_ended(false); !moving_.empty(); take_ended(false)) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (left <= 0) break;
+    pollfd one{event_.get(), POLLIN, 0};
+    ::poll(&one, 1, static_cast<int>(std::min<long>(left, 1'000)));
+    eventfd_t count = 0;
+    ::eventfd_read(event_.get(), &count);
+  }
+  if (!ended_.empty()) ::eventfd_write(event_.get(), 1);  // the next poll() reports them
+  return moving_.empty() && records_.wipe(files_) && files_.sync();
 }
 
 std::size_t SlotStorage::poll(std::span<StorageDone> done) {

@@ -67,7 +67,8 @@ class SlotStorage final : public PageStorage {
   void end(CallId id);
   void go_on_scanning();
   void end_scan();
-  /// Wipes all slots without a record. Waits for all calls. Returns false on failure.
+  /// Wipes all slots without a record. Waits for the calls whose time is not over. Returns false on failure, and if a
+  /// transfer is still pending.
   bool wipe();
 
   Folder folder_;

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,6 +18,8 @@ namespace {
 class ThreadDevice final : public Device {
  public:
   ThreadDevice(int event, std::uint32_t depth, std::uint32_t threads) : event_(event), depth_(depth) {
+    // A transfer that begins needs no memory: it could not be taken back.
+    for (auto* const list : {&begun_, &waiting_, &ended_}) list->reserve(depth);
     start_threads(threads_, threads, [this] { work(); });
   }
   ~ThreadDevice() override {
@@ -52,8 +53,8 @@ class ThreadDevice final : public Device {
     submit();
     std::unique_lock lock(mutex_);
     if (wait && on_the_way_ > 0) one_has_ended_.wait(lock, [&] { return !ended_.empty(); });
-    on_the_way_ -= static_cast<std::uint32_t>(ended_.size());
     ended.insert(ended.end(), ended_.begin(), ended_.end());
+    on_the_way_ -= static_cast<std::uint32_t>(ended_.size());
     ended_.clear();
   }
 
@@ -64,7 +65,7 @@ class ThreadDevice final : public Device {
       work_is_here_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
       Transfer* const transfer = waiting_.front();
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin());
       lock.unlock();
       move(*transfer);
       lock.lock();
@@ -94,8 +95,7 @@ class ThreadDevice final : public Device {
 
   std::mutex mutex_;
   std::condition_variable work_is_here_, one_has_ended_;
-  std::deque<Transfer*> waiting_;
-  std::vector<Transfer*> ended_;
+  std::vector<Transfer*> waiting_, ended_;
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

@@ -5,6 +5,7 @@
 
 #ifdef CANOPY_HAS_LIBURING
 #include <liburing.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -50,6 +51,8 @@ class UringDevice final : public Device {
   }
   void collect(std::vector<Transfer*>& ended, bool wait) override {
     submit();  // what the kernel had no room for before
+    // Without one in the kernel there is nothing to wait for.
+    while (wait && on_the_way_ > 0 && ::io_uring_sq_ready(&ring_) == on_the_way_) ::usleep(1'000), submit();
     if (wait && on_the_way_ > 0) {
       io_uring_cqe* first = nullptr;
       while (::io_uring_wait_cqe(&ring_, &first) == -EINTR) {

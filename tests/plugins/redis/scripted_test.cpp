@@ -86,6 +86,24 @@ TEST_CASE("scripted: a slot that is on its way is asked for with ASKING, and its
   CHECK(strayed == 0);
 }
 
+TEST_CASE("scripted: a put that waits for its epoch when the namespace is flushed is not kept") {
+  ScriptedServer server;
+  std::atomic<int> asked = 0;
+  server.script([&](const Heard& heard) -> Answer {
+    if (is_of_record(heard) || (heard.words[0] != "SET" && heard.words[0] != "GET") || ++asked > 3) return {};
+    // The epoch is offered and read, and then set by the flush: all are answered at once.
+    return asked < 3 ? "" : "+OK\r\n$16\r\n0123456789abcdef\r\n+OK\r\n";
+  });
+  const auto caller = caller_at(server.address(), 8192, "connections: 1");
+  const std::uint64_t put = caller->put(kSpace, blocks_of(1, 1), kPatience);
+  REQUIRE(at_last([&] { return asked == 2; }));
+  CHECK(caller->storage().flush(kSpace));
+  CHECK(caller->wait(put).fates == std::vector<Fate>{Fate::failed});
+  CHECK(server.records() == 0);
+  CHECK(caller->find_now(kSpace, blocks_of(1, 1)) == 0);
+  CHECK(fates_of_put(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
+}
+
 TEST_CASE("scripted: a call ends when its time is over, and its answer is nothing else's when it comes") {
   ScriptedServer server;
   const auto caller = caller_at(server.address(), 8192, "connections: 1");

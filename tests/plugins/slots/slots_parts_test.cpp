@@ -3,6 +3,7 @@
 #include <conformance/model/storage_caller.h>
 #include <slots/call.h>
 #include <slots/device.h>
+#include <slots/folder.h>
 #include <slots/free_slots.h>
 #include <slots/records.h>
 #include <slots/runs.h>
@@ -200,6 +201,12 @@ TEST_CASE("a folder without room for one record stays empty") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
+TEST_CASE("slots: a transfer of a file that is opened may wait") {
+  const test::Folder folder;
+  const UniqueFd file = open_file((folder.path() / "file").string(), O_RDWR | O_CREAT);
+  CHECK((::fcntl(file.get(), F_GETFL) & O_NONBLOCK) == 0);
+}
+
 TEST_CASE("slots count as wiped only where the file system can write zeroes") {
   const test::Folder folder;
   const std::string in_memory = "/dev/shm/canopy-wipe-" + std::to_string(::getpid());  // tmpfs, which cannot
@@ -291,6 +298,10 @@ TEST_CASE("what was flushed is covered up to its latest run, and nothing that ca
     CHECK(now.covers(0, 5));  // of a space that is not known
     CHECK_FALSE(now.covers(0, 6));
   }
+}
+
+TEST_CASE("a file of flushes that cannot be read is an error, for what follows must not be cut off") {
+  CHECK_THROWS_WITH(FlushedSpaces("/proc/self/mem"), "/proc/self/mem: cannot be read (Input/output error)");
 }
 
 TEST_CASE("a flush is durable behind a damaged line, behind one that was cut short, and in a file that was compacted") {

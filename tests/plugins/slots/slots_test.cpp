@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <slots/folder.h>
 #include <slots/slot_storage.h>
 #include <slots/table_file.h>
 #include <support/folder.h>
 #include <support/sanitizers.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -560,4 +563,42 @@ TEST_CASE("slots: a slot is not written while a record is read from it that was 
     // No slot was free: each was being read.
     CHECK(done_in(caller.ended(writing).fates) == 0);
   }
+}
+
+TEST_CASE("slots: a flush does not wait for a transfer whose time is over") {
+  // A record whose bytes the kernel cannot read for a while: its transfer stands still, as on a disk that hangs.
+  const UniqueFd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC)));
+  uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+  if (!faults || ::ioctl(faults.get(), UFFDIO_API, &api) != 0) {
+    MESSAGE("SKIPPED: this user may not let the kernel wait for memory (userfaultfd)");
+    return;
+  }
+  void* const memory = ::mmap(nullptr, kRecord, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  const uffdio_range bytes{.start = reinterpret_cast<std::uintptr_t>(memory), .len = kRecord};
+  uffdio_register absent{.range = bytes, .mode = UFFDIO_REGISTER_MODE_MISSING, .ioctls = 0};
+  REQUIRE(::ioctl(faults.get(), UFFDIO_REGISTER, &absent) == 0);
+  {
+    Disk disk(8);
+    disk.config.engine = SlotStorage::Engine::threads;
+    SlotStorage storage(disk.config, disk.context);
+    const std::byte* const record = static_cast<const std::byte*>(memory);
+    storage.put(1, kSpace, path_of(1, 1), {&record, 1}, 10'000, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(storage.flush(kSpace));
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+    StorageDone done[4];
+    CHECK(storage.poll(done) == 0);
+    uffdio_zeropage zeros{.range = bytes, .mode = 0, .zeropage = 0};
+    REQUIRE(::ioctl(faults.get(), UFFDIO_ZEROPAGE, &zeros) == 0);
+    std::size_t ended = 0;
+    for (int tries = 0; ended == 0 && tries < 1'000; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ended = storage.poll(done);
+    }
+    CHECK(ended == 1);
+    CHECK(storage.use().records == 0);
+  }
+  ::munmap(memory, kRecord);
 }
