@@ -10,7 +10,7 @@ namespace canopy {
 ///
 ///   closed     all calls are made. Opens after five failures in a row, or in half of the last 32 calls
 ///   open       no calls are made for a while: 100 ms, doubled each time, up to 1.5 s
-///   half open  one call at a time is made. Three successes close it, and one failure opens it again
+///   half open  one read or put at a time is made. Three successes close it, and one failure opens it again
 ///
 /// Damaged records are counted separately: three within a thousand checked ones open it for `trust_again`.
 class Breaker {

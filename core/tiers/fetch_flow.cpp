@@ -147,11 +147,27 @@ std::shared_ptr<FetchState> FetchFlow::copying(const RequestSpec& spec, Units un
   return nullptr;
 }
 
-/// Takes pages for what the pools lack of a prefix, and begins to fill them. Returns false if there is no room.
+/// Takes pages for what the pools lack of a prefix, and begins to fill them. If it returns false, or throws, the fetch
+/// holds nothing: there is no room, or a store cannot copy.
 bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   fetch.flow = this;
   fetch.stage = FetchState::Stage::copying;
   fetch.spec.space = spec.space;
+  const auto give_up = [&] {
+    fetch.until = fetch.from;
+    end(fetch);
+  };
+  try {
+    if (begin_copy(fetch, spec, node)) return true;
+  } catch (...) {
+    give_up();
+    throw;
+  }
+  give_up();
+  return false;
+}
+
+bool FetchFlow::begin_copy(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   fetch.source = tier_.begin_reading(node, spec.space);
   fetch.request = requests_.begin_fetch(spec, fetch.source.length);
   fetch.from = fetch.request->lock.length;
@@ -160,11 +176,7 @@ bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   for (std::size_t g = 0; g < device_.pools.size(); ++g) from_[g].assign(below[g].begin(), below[g].end());
   const std::size_t pages = requests_.reserve_fetch(*fetch.request, from_);
   fetch.until = fetch.from + static_cast<Units>(pages) * device_.page_size;
-  if (pages == 0 || !worth(fetch.from, fetch.until)) {
-    fetch.until = fetch.from;
-    end(fetch);
-    return false;
-  }
+  if (pages == 0 || !worth(fetch.from, fetch.until)) return false;
   for (std::size_t g = 0; g < device_.pools.size(); ++g) {
     const std::vector<Page>& row = fetch.request->rows[g];
     to_[g].clear();
@@ -174,7 +186,7 @@ bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
     std::erase(from_[g], Page{0});
   }
   const std::uint64_t loaded = device_.tiers[Counter::loaded_bytes_host];
-  fetch.ends_us = tier_.load(from_, to_, fetch.tickets);
+  if (!tier_.load(from_, to_, fetch.copies, fetch.ends_us)) return false;
   fetch.bytes = device_.tiers[Counter::loaded_bytes_host] - loaded;
   tier_.count_copy(HostLane::load, fetch.bytes, true);
   device_.tiers[Counter::loaded_tokens_host] += fetch.until - fetch.from;
@@ -222,13 +234,13 @@ void FetchFlow::turn() {
   }
 }
 
-/// Completes a fetch: its pages become the index's, unless its namespace was flushed since it began. The request stays,
-/// and holds them for its handles.
+/// Completes a fetch: its pages become the index's, unless its namespace was flushed since it began, or a store failed.
+/// The request stays, and holds them for its handles.
 void FetchFlow::arrive(FetchState& fetch) {
-  tier_.wait_for_loads(fetch.tickets);
+  const bool loaded = tier_.has_loaded(fetch.copies);
   fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
-  if (tier_.has_old_pages(fetch.spec.space)) fetch.until = fetch.from;
+  if (!loaded || tier_.has_old_pages(fetch.spec.space)) fetch.until = fetch.from;
   else requests_.commit_fetch(*fetch.request, fetch.until);
   tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);
   tier_.pages().end_operation(Operation::release);

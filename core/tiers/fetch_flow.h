@@ -32,7 +32,7 @@ struct FetchState {
   Lock source{};                      ///< lock on the prefix in the host tier, until the copy has ended
   Units from = 0, until = 0;          ///< units that it brings
   std::uint64_t ends_us = 0, bytes = 0;
-  std::array<std::uint64_t, kMaxGroups> tickets{};
+  HostTier::StoreCopies copies{};
   std::uint32_t handles = 0;
   std::uint64_t asked_us = 0;
   bool begun = false;     ///< a request started from this fetch, possibly before it completed
@@ -88,6 +88,7 @@ class FetchFlow {
   std::shared_ptr<FetchState> load(const RequestSpec& spec, Units here, NodeId node, Units there,
                                    std::shared_ptr<FetchState> asked);
   bool begin(FetchState& fetch, const RequestSpec& spec, NodeId node);
+  bool begin_copy(FetchState& fetch, const RequestSpec& spec, NodeId node);
   bool worth(Units from, Units until) const;
   bool abandoned(const FetchState& fetch) const;
   std::uint64_t seen_us(std::uint64_t ends_us, std::uint64_t again_us) const;

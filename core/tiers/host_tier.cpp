@@ -203,11 +203,12 @@ bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count)
 }
 
 /// Starts saving the pages above into those of the copy. Returns false, and has started nothing, if the system has no
-/// memory for an image.
+/// memory for an image, or a store fails.
 bool HostTier::save(Copy& copy, const GroupPages& from) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     for (const Page page : copy.pages[g])
       if (page != 0 && images_[g].image_bytes() > 0 && !images_[g].image(page)) return false;
+  copy.copies.failures = failures();
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     if (images_[g].image_bytes() == 0) continue;
     scratch_.clear();
@@ -217,25 +218,31 @@ bool HostTier::save(Copy& copy, const GroupPages& from) {
       targets_.push_back(images_[g].image(copy.pages[g][i]));
       scratch_.push_back(from[g][copy.from / state_.page_size + i]);
     }
-    if (!scratch_.empty())
-      copy.tickets[g] = device_.pools[g].store_port()->call("begin_save", &KVStore::begin_save, scratch_, targets_);
+    if (scratch_.empty()) continue;
+    const auto ticket = store(g).begin_save(scratch_, targets_);
+    if (!ticket) return end_others(copy.copies), false;
+    copy.copies.tickets[g] = *ticket;
   }
   return true;
 }
 
-std::uint64_t HostTier::load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
-                             std::span<std::uint64_t> tickets) {
+bool HostTier::load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to, StoreCopies& copies,
+                    std::uint64_t& ends_us) {
   std::uint64_t bytes = 0, carried = 0;
+  copies = {{}, failures()};
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     bytes += from[g].size() * images_[g].image_bytes();
     carried += lane_bytes(g, from[g].size());
     if (images_[g].image_bytes() == 0 || from[g].empty()) continue;
     sources_.clear();
     for (const Page page : from[g]) sources_.push_back(images_[g].image(page));
-    tickets[g] = device_.pools[g].store_port()->call("begin_load", &KVStore::begin_load, sources_, to[g]);
+    const auto ticket = store(g).begin_load(sources_, to[g]);
+    if (!ticket) return end_others(copies), false;
+    copies.tickets[g] = *ticket;
   }
   device_.tiers[Counter::loaded_bytes_host] += bytes;
-  return load_lane_.begin(now_us_, carried);
+  ends_us = load_lane_.begin(now_us_, carried);
+  return true;
 }
 
 std::uint64_t HostTier::load_us(Units units) const {
@@ -245,15 +252,30 @@ std::uint64_t HostTier::load_us(Units units) const {
   return load_lane_.ends_us(now_us_, carried) - now_us_;
 }
 
-void HostTier::wait_for_loads(std::span<const std::uint64_t> tickets) {
-  for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    if (tickets[g] > 0 && device_.pools[g].store_port()->read("loaded", &KVStore::loaded) < tickets[g])
-      sync(*device_.pools[g].store_port());
+std::uint64_t HostTier::failures() const {
+  std::uint64_t failures = 0;
+  for (const Pool& pool : device_.pools)
+    if (pool.store()) failures += pool.store_port()->failures();
+  return failures;
 }
 
-/// Waits for a store that is slower than its lane. The additional time changes no decision.
-void HostTier::sync(StorePort& store) {
-  if (const char* const failed = store.sync()) device_.ledger.violated(failed);
+/// Waits for what other stores have begun of a copy that one of them could not begin.
+void HostTier::end_others(const StoreCopies& copies) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (copies.tickets[g] > 0) store(g).settled();
+}
+
+/// Waits for stores that are slower than their lane. The additional time changes no decision. Returns false if a store
+/// has failed since the copies began.
+template <class Ended>
+bool HostTier::wait(const StoreCopies& copies, Ended&& ended) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (copies.tickets[g] > 0 && ended(store(g)) < copies.tickets[g]) store(g).settled();
+  return copies.failures == failures();
+}
+
+bool HostTier::has_loaded(const StoreCopies& copies) {
+  return wait(copies, [](StorePort& store) { return store.read("loaded", &KVStore::loaded); });
 }
 
 void HostTier::count_copy(HostLane lane, std::uint64_t bytes, bool begins) {
@@ -279,9 +301,7 @@ void HostTier::turn(std::uint64_t now_us) {
 
 /// Completes a copy: its pages become the index's.
 void HostTier::arrive(Copy& copy) {
-  for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    if (copy.tickets[g] > 0 && device_.pools[g].store_port()->read("saved", &KVStore::saved) < copy.tickets[g])
-      sync(*device_.pools[g].store_port());
+  copy.unwanted |= !wait(copy.copies, [](StorePort& store) { return store.read("saved", &KVStore::saved); });
   count_copy(HostLane::store, copy.bytes, false);
   const Key key{copy.space, copy.words};
   if (!copy.unwanted && copy.lock.length < copy.from) {  // an earlier copy has brought the part between

@@ -58,10 +58,15 @@ class HostTier final : public TierListener {
   std::uint64_t next_us() const { return copies_.empty() ? kUnlimited : copies_.front().ends_us; }
   std::uint64_t now_us() const { return now_us_; }
 
-  /// Copies pages from here to the pools: in each group, page `from[i]` here to page `to[i]` there. Returns the time at
-  /// which the copy ends. Sets `tickets` to the stores' numbers of it.
-  std::uint64_t load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
-                     std::span<std::uint64_t> tickets);
+  /// Copies of the stores, by group.
+  struct StoreCopies {
+    std::array<std::uint64_t, kMaxGroups> tickets{};  ///< as KVImages::begin_save returns them; 0: none, or done
+    std::uint64_t failures = 0;                       ///< failures of the stores before they began
+  };
+  /// Copies pages from here to the pools: in each group, page `from[i]` here to page `to[i]` there. Sets `ends_us` to
+  /// the time at which the copy ends. Returns false if a store cannot copy: the pages there then have no contents.
+  bool load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to, StoreCopies& copies,
+            std::uint64_t& ends_us);
   /// Returns the microseconds that such a copy of the last `units` of a path would take, after the pending ones.
   std::uint64_t load_us(Units units) const;
   /// Returns the bytes of a group's pages in a simulated lane.
@@ -90,7 +95,8 @@ class HostTier final : public TierListener {
     return number < readings_.size() && readings_[number].flushed;
   }
 
-  void wait_for_loads(std::span<const std::uint64_t> tickets);
+  /// Waits for such a copy. Returns false if a store has failed since it began.
+  bool has_loaded(const StoreCopies& copies);
 
   const HostTierConfig& config() const { return config_; }
   /// Returns the pages that copies to this tier fill, for the audit.
@@ -100,13 +106,13 @@ class HostTier final : public TierListener {
   struct Copy {
     NamespaceId space{};
     std::int32_t priority = 0;
-    bool unwanted = false;               ///< its namespace was flushed since
+    bool unwanted = false;               ///< its namespace was flushed since, or a store failed
     std::vector<std::uint32_t> words{};  ///< words of the whole path
     Units from = 0;                      ///< depth at which its pages begin
     std::array<std::vector<Page>, kMaxGroups> pages{};
     Lock lock{};  ///< keeps what this tier had of the path until the copy ends
     std::uint64_t ends_us = 0;
-    std::array<std::uint64_t, kMaxGroups> tickets{};
+    StoreCopies copies{};
     std::uint64_t bytes = 0, lane_bytes = 0;
   };
 
@@ -125,7 +131,11 @@ class HostTier final : public TierListener {
   Units units_of(std::span<const std::uint32_t> words) const {
     return static_cast<Units>(words.size()) - state_.overlap;
   }
-  void sync(StorePort& store);
+  StorePort& store(std::size_t group) { return *device_.pools[group].store_port(); }
+  std::uint64_t failures() const;
+  void end_others(const StoreCopies& copies);
+  template <class Ended>
+  bool wait(const StoreCopies& copies, Ended&& ended);
 
   CacheState& device_;
   HostTierConfig config_;

@@ -32,7 +32,7 @@ struct StorageCall {
   std::uint64_t ends_us = 0;  ///< simulated: time at which it ends
   std::uint64_t began_us = 0, bytes = 0;
   bool ended = false;        ///< the storage has reported its end
-  bool lost = false;         ///< it will never end: its memory stays with the storage forever
+  bool lost = false;         ///< it will never end: the storage may use its memory for ever
   Fate fate = Fate::failed;  ///< result, as in StorageDone
   std::uint32_t found = 0;
   std::vector<Fate> fates;

@@ -5,11 +5,11 @@
 
 namespace canopy {
 
-/// Returns true if reading a part of a path, and copying it up, is faster than computing it.
-bool StorageReader::worth(const StorageRead& read) {
+/// Returns true if reading a part of a path, and copying it up, is faster than computing it, or is to be tried anyway.
+bool StorageReader::worth(StorageRead& read) {
   const Units depth = link_.depth(read.first), units = link_.depth(read.end - read.first);
-  if (costs_.worth(get_us(read) + host_.load_us(units), depth, units)) return true;
-  return !link_.calls.simulated() && seen_.try_anyway();
+  if (read.anyway || costs_.worth(get_us(read) + host_.load_us(units), depth, units)) return true;
+  return read.anyway = !link_.calls.simulated() && seen_.try_anyway();
 }
 
 /// Returns the microseconds that the gets of a read would take if they began now.

@@ -68,7 +68,7 @@ class StorageReader {
  private:
   StorageRead& read_of(const StorageCall& call);
   bool joins(const StorageRead& read, const Key& key, std::size_t first) const;
-  bool worth(const StorageRead& read);
+  bool worth(StorageRead& read);
   std::uint64_t get_us(const StorageRead& read) const;
   void ask(StorageRead& read);
   bool choose(StorageRead& read);

@@ -79,7 +79,7 @@ void StorageTier::ended(const StorageCall& call, const CallEnd& end) {
 }
 
 /// Stops using a storage that has not ended a call long after its time limit. The memory of the call stays with the
-/// storage.
+/// storage, but for a put written through.
 void StorageTier::abandon_the_storage() {
   const auto overdue = [&](const auto& job) { return job->open > 0 && link_.now_us >= job->late_us + kOverdue; };
   if (std::ranges::none_of(reader_.reads(), overdue) && std::ranges::none_of(writer_.puts(), overdue)) return;

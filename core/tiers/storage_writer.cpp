@@ -23,6 +23,7 @@ void StorageWriter::evict_early() {
     // Parents were evicted after their children, and are put before them, so that what is in the storage can be found.
     for (std::size_t i = departures_.paths().size(); i-- > 0;) {
       const Departures::Departure& path = departures_.paths()[i];
+      if (host_.has_old_pages(path.space)) continue;  // a flush has waited for a reading of it
       put({path.space, path.words, departures_.pages(path), first_that_left(path),
            state_.whole_pages(path.words.size()) / state_.page_size},
           {});
@@ -223,7 +224,9 @@ void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end)
   if (put.open > 0) return;
   bytes_put_ -= put.bytes;
   if (put.lock.length > 0) {
-    if (put.lost) return;
+    // The storage of a lost put may still read the pages. Once they have other contents, the record's sum is not
+    // theirs.
+    put.lost = false;
     for (std::size_t g = 0; put.refused && g < link_.groups(); ++g)  // put again when more of the path arrives
       for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
     host_.end_reading(put.lock, put.space);

@@ -28,9 +28,11 @@ class TierFlow {
 
   /// Advances the tiers as Engine::turn.
   void turn(std::uint64_t now_us);
-  /// Gives a new namespace the same number in the host tier.
-  void intern(const Space& space) {
-    if (host_) host_->state().spaces.intern(space);
+  /// Gives new namespaces the same numbers in the host tier.
+  void intern(const Spaces& spaces) {
+    if (!host_) return;
+    for (Spaces& below = host_->state().spaces; below.size() < spaces.size();)
+      below.intern(spaces.tuple_of(static_cast<NamespaceId>(below.size())));
   }
   /// The tenants of the host tier. May be null (no tier).
   Tenants* tenants() { return host_ ? host_->state().tenants.get() : nullptr; }

@@ -299,7 +299,8 @@ class CudaStore final : public KVStore {
     });
     transfer_->end(stream_);
   }
-  /// Works as each_image, but each image has its own address, and the host does not wait. Returns the ticket.
+  /// Works as each_image, but each image has its own address, and the host does not wait. Returns the ticket, or 0
+  /// after a failure.
   template <class Chunk>
   std::uint64_t leave_images(std::span<const Page> pages, std::span<std::byte* const> images, Chunk&& chunk) {
     const ContextScope scope(gpu_.driver(), gpu_.context());
@@ -313,11 +314,12 @@ class CudaStore final : public KVStore {
       chunk(lane, std::span<const Piece>(pieces), job);
       transfer_->leave(lane, tickets_);
     });
-    return tickets_;
+    return gpu_.has_failed() ? 0 : tickets_;
   }
   std::uint64_t ended() const {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    return transfer_->ended(tickets_);
+    const std::uint64_t ended = transfer_->ended(tickets_);
+    return gpu_.has_failed() ? 0 : ended;  // the transfers of a device that has failed end, too
   }
   bool launch(Kernel kernel, const ImageJob& job, StreamHandle stream) {
     const std::uint32_t by = width(job);

@@ -34,6 +34,8 @@ class Gpu {
   bool note(const char* call, Result result);
   /// Returns true if the device is unusable for this process.
   bool broken() const { return broken_; }
+  /// Returns true if failure() would return one.
+  bool has_failed() const { return !failure_.empty(); }
   /// Returns the first failure since the last call, or null if there is none. For a broken device, every call returns
   /// the failure that broke it.
   const char* failure();

@@ -41,6 +41,21 @@ class Nothing : public canopy::PrefixIndex {
   std::vector<Page> row_;
 };
 
+/// Keeps a policy's pointer, and fails then.
+struct ThrowsInUsePolicy final : Nothing {
+  using Nothing::Nothing;
+  /// Keeps the first one, and then throws.
+  bool use_policy(std::size_t, canopy::EvictionStrategy* policy) override {
+    if (!policy_) policy_ = policy;
+    throw std::runtime_error("it cannot rank");
+  }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor*) override {
+    if (policy_) policy_->rank({});
+    return {};
+  }
+  canopy::EvictionStrategy* policy_ = nullptr;
+};
+
 struct FindsMoreThanTheKey final : Nothing {
   using Nothing::Nothing;
   Lock match(const Key& key, const canopy::RequestFacts&) override {
@@ -208,5 +223,6 @@ CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("fi
               index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"), index<Promises>("promises"),
               index<VisitsAPage>("visits_a_page"), index<ThrowsInMatch>("throws_in_match"),
               index<ThrowsInInsert>("throws_in_insert"), index<ThrowsInRelease>("throws_in_release"),
-              codec<GivesWords<0>>("gives_no_words"), codec<GivesWords<100'000>>("gives_many_words"),
-              codec<ThrowsInEncode>("throws_in_encode"), codec<OverlapsAll>("overlaps_all"));
+              index<ThrowsInUsePolicy>("throws_in_use_policy"), codec<GivesWords<0>>("gives_no_words"),
+              codec<GivesWords<100'000>>("gives_many_words"), codec<ThrowsInEncode>("throws_in_encode"),
+              codec<OverlapsAll>("overlaps_all"));

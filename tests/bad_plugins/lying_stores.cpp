@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 // Stores of an impossible shape, or that throw.
@@ -57,6 +58,7 @@ class Plain : public canopy::KVStore {
   KvView view_{};
   std::vector<std::byte> memory_;
   int calls_ = 0;
+  std::uint64_t queued_ = 0;
 };
 
 template <void (*Spoil)(std::vector<Stream>&, KvView&)>
@@ -102,6 +104,33 @@ struct FailsToSync final : Plain {
   const char* sync() override { return "its queue is broken"; }
 };
 
+struct ThrowsInSave final : Plain {
+  using Plain::Plain;
+  std::uint64_t begin_save(std::span<const Page>, std::span<std::byte* const>) override {
+    throw std::runtime_error("its bus is gone");
+  }
+};
+struct NeverSaves final : Plain {
+  using Plain::Plain;
+  std::uint64_t begin_save(std::span<const Page>, std::span<std::byte* const>) override { return ++queued_; }
+  const char* sync() override { return std::exchange(queued_, 0) > 0 ? "its queue is broken" : nullptr; }
+};
+/// As a device that has no memory for a copy.
+struct HasNoRoomToLoad final : Plain {
+  using Plain::Plain;
+  std::uint64_t begin_load(std::span<const std::byte* const>, std::span<const Page>) override { return ++queued_, 0; }
+  const char* sync() override { return std::exchange(queued_, 0) > 0 ? "it has no memory for a buffer" : nullptr; }
+};
+struct ThrowsInLoad final : Plain {
+  using Plain::Plain;
+  std::uint64_t begin_load(std::span<const std::byte* const>, std::span<const Page>) override { throw 7; }
+};
+struct NeverLoads final : Plain {
+  using Plain::Plain;
+  std::uint64_t begin_load(std::span<const std::byte* const>, std::span<const Page>) override { return ++queued_; }
+  const char* sync() override { return std::exchange(queued_, 0) > 0 ? "its queue is broken" : nullptr; }
+};
+
 template <class T>
 constexpr CanopyComponent store(const char* name) {
   return canopy::provide<canopy::KVStore, T>(name, "lies, but for the plain one");
@@ -116,4 +145,7 @@ CANOPY_PLUGIN("1.0.0", store<Plain>("plain_store"), store<Shaped<no_streams>>("n
               store<Shaped<no_bytes>>("no_bytes"), store<Shaped<other_bytes>>("other_bytes"),
               store<Shaped<over_one_another>>("over_one_another"), store<ThrowsInView>("throws_in_view"),
               store<ThrowsInWrite>("throws_in_write"), store<ThrowsInBack>("throws_in_back"),
-              store<WritesAnother>("writes_another"), store<FailsToSync>("fails_to_sync"));
+              store<WritesAnother>("writes_another"), store<FailsToSync>("fails_to_sync"),
+              store<ThrowsInSave>("throws_in_save"), store<NeverSaves>("never_saves"),
+              store<HasNoRoomToLoad>("has_no_room_to_load"), store<ThrowsInLoad>("throws_in_load"),
+              store<NeverLoads>("never_loads"));

@@ -77,8 +77,18 @@ std::string StorePort::flaw_of(const KvView& view, std::uint32_t layers, Units p
 const char* StorePort::sync() {
   const char* const failed = call("sync", &KVStore::sync);
   if (!failed) return nullptr;
+  ++failures_;
   failure_ = fmt::format("{}, sync: {}", name(), failed);
   return failure_.c_str();
+}
+
+bool StorePort::settled() {
+  const char* failed = "";  // it threw, which is recorded
+  call("sync", [&](KVStore& store) { failed = store.sync(); });
+  if (!failed) return true;
+  ++failures_;
+  if (*failed) wrong("sync", failed);
+  return false;
 }
 
 StorageTraits StoragePort::traits() const {

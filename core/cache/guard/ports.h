@@ -5,6 +5,7 @@
 #include <canopy/page_storage.h>
 #include <canopy/slot_allocator.h>
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -76,13 +77,35 @@ class StorePort final : public Port<KVStore> {
   const KvView& view() const { return *view_; }
   /// Waits for all copies. Returns null, or an error message that starts with the store's name.
   const char* sync();
+  /// Queue copies of whole pages, as KVImages. Return 0 if they are already done; nothing, and record a violation, if
+  /// the store could not make them.
+  std::optional<std::uint64_t> begin_save(std::span<const Page> from, std::span<std::byte* const> images) {
+    return begun("begin_save", [&](KVStore& store) { return store.begin_save(from, images); });
+  }
+  std::optional<std::uint64_t> begin_load(std::span<const std::byte* const> images, std::span<const Page> to) {
+    return begun("begin_load", [&](KVStore& store) { return store.begin_load(images, to); });
+  }
+  /// Waits for all queued calls. Returns false, and records a violation, if the store has failed since the last time.
+  bool settled();
+  /// Returns the number of failures reported so far: each may be that of any copy that was queued then.
+  std::uint64_t failures() const { return failures_; }
 
  private:
+  /// A store that has failed returns 0, too: it is asked, and has nothing to wait for.
+  template <class Begin>
+  std::optional<std::uint64_t> begun(const char* name, Begin&& begin) {
+    std::optional<std::uint64_t> ticket;
+    call(name, [&](KVStore& store) { ticket = begin(store); });
+    if (!ticket) ++failures_;
+    if (ticket == 0 && !settled()) return {};
+    return ticket;
+  }
   std::string flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const;
 
   const KvView* view_ = nullptr;
   std::span<const Stream> streams_;
   std::string failure_;
+  std::uint64_t failures_ = 0;
 };
 
 /// A storage whose calls each end exactly once, with a result that fits the call. A call that throws has failed, and

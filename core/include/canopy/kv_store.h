@@ -76,8 +76,8 @@ class KVImages {
 
   /// Queue a save or a load, with one pointer per image. Later calls run after it, so the pages of a begin_save() may
   /// be written again at once. Return a number that grows from call to call: the call is done when saved() or loaded()
-  /// has reached it; 0: it is already done, as by default. REQUIRES: one image for each page, aligned to 4096 bytes and
-  /// left to the store until the call is done.
+  /// has reached it; 0: it is already done, as by default, or it failed, and sync() reports that. REQUIRES: one image
+  /// for each page, aligned to 4096 bytes and left to the store until the call is done.
   virtual std::uint64_t begin_save(std::span<const Page> from, std::span<std::byte* const> images) {
     for (std::size_t i = 0; i < from.size(); ++i) save(from.subspan(i, 1), images[i]);
     return 0;
@@ -86,7 +86,8 @@ class KVImages {
     for (std::size_t i = 0; i < to.size(); ++i) load(images[i], to.subspan(i, 1));
     return 0;
   }
-  /// Return the number up to which every begin_save(), or begin_load(), is done.
+  /// Return the number up to which every begin_save(), or begin_load(), is done. 0 after a failure that sync() has not
+  /// reported yet.
   virtual std::uint64_t saved() const { return 0; }
   virtual std::uint64_t loaded() const { return 0; }
 

@@ -5,6 +5,8 @@
 
 #include <support/engines.h>
 
+#include <tuple>
+
 using namespace canopy;
 using namespace canopy::test;
 
@@ -110,6 +112,18 @@ TEST_CASE("lying indexes are named with their file and the call") {
   index("throws_in_match", "match: it threw: its tree fell over");
   index("throws_in_insert", "insert: it threw: something that is not a std::exception");
   index("throws_in_release", "release: it threw: it keeps the lock");
+  {
+    const auto engine = engine_with({"index=throws_in_use_policy"});
+    REQUIRE(engine);
+    auto policy = *plugins().make<EvictionStrategy>("mru", {});
+    const std::weak_ptr<EvictionStrategy> kept = policy;
+    (*engine)->use_policy(0, std::move(policy), "mru");
+    (*engine)->use_policy(0, *plugins().make<EvictionStrategy>("lfu", {}), "lfu");
+    CHECK_FALSE(kept.expired());
+    (*engine)->make_free(0, 3000);
+    const std::string all = all_of((*engine)->ledger().reports());
+    CHECK_MESSAGE(all.find("use_policy: it threw: it cannot rank") != std::string::npos, all);
+  }
   // Asked to evict, they give back what was never theirs.
   for (const auto& [name, said] : {std::pair("evicts_page_last", "evict gave back 1 pages of which one was not out"),
                                    std::pair("evicts_page_0", "evict gave back 1 pages of which one was not out"),
@@ -210,6 +224,42 @@ TEST_CASE("stores that lose rows or throw are named") {
   told("store=fails_to_sync", "KV store 'fails_to_sync' (lying_stores.so), sync: its queue is broken");
   const auto back = engine_with({"store=throws_in_back"});
   REQUIRE_FALSE(back);  // no memory, no pool
+}
+
+TEST_CASE("what a store could not copy is in no tier") {
+  for (const auto& [name, said, saves] :
+       {std::tuple("throws_in_save", "begin_save: it threw: its bus is gone", false),
+        std::tuple("never_saves", "sync: its queue is broken", false),
+        std::tuple("has_no_room_to_load", "sync: it has no memory for a buffer", true),
+        std::tuple("throws_in_load", "begin_load: it threw: something that is not a std::exception", true),
+        std::tuple("never_loads", "sync: its queue is broken", true)}) {
+    CAPTURE(name);
+    const auto made = engine_with({std::string("store=") + name, "tiers.host.capacity=80000"});
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+    Engine& engine = **made;
+    const auto prompt = tokens(1, 161);
+    leave(engine, prompt);
+    engine.make_free(0, 2'500);
+    engine.turn(1'000'000);
+    const CacheState& below = *state_of(engine).below;
+    CHECK(below.index->sizes(0).evictable == (saves ? 160 : 0));
+    {
+      Fetch fetch = engine.tiers().fetch(arrival(prompt));
+      engine.turn(2'000'000);
+      CHECK(fetch.done());
+      CHECK(engine.begin(arrival(prompt), std::move(fetch)).matched() == 0);
+    }
+    CHECK(state_of(engine).moving[0] == 0);
+    CHECK(below.moving[0] == 0);
+    CHECK(engine.live_requests() == 0);
+    const std::uint64_t violations = engine.ledger().violations();
+    CHECK(violations > 0);
+    engine.audit();
+    CHECK(engine.ledger().violations() == violations);
+    CHECK_MESSAGE(engine.ledger().reports()[0].find(std::string("KV store '") + name + "' (lying_stores.so), " +
+                                                    said) != std::string::npos,
+                  engine.ledger().reports()[0]);
+  }
 }
 
 TEST_CASE("a policy that throws is replaced by lru and named and the run goes on") {

@@ -98,6 +98,23 @@ TEST_CASE("storage: written through, a flush takes what is being put as well") {
   check_settled(*engine);
 }
 
+TEST_CASE("storage: written through, a put that never ends keeps nothing from a later flush") {
+  const auto engine = stored_engine({"tiers.storage.write=through"});
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  engine->turn(1);
+  engine->turn(40'000'000);  // the storage is no longer called
+  REQUIRE(engine->notes().size() == 1);
+  CHECK(in_host(*engine) == 40);
+  engine->flush(NamespaceId::shared);
+  CHECK(in_host(*engine) == 0);
+  leave(*engine, tokens(300, 13));
+  engine->make_free(0, 16);
+  engine->turn(40'000'001);
+  CHECK(in_host(*engine) == 12);
+  check_settled(*engine);
+}
+
 TEST_CASE("storage: written through, what is computed behind a flush stays, however many puts were pending") {
   const auto engine = stored_engine({"tiers.storage.write=through"});
   ByHand& storage = *ByHand::last;
@@ -123,6 +140,36 @@ TEST_CASE("storage: written through, what is computed behind a flush stays, howe
   engine->turn(7);
   CHECK(in_host(*engine) == 24);
   CHECK(storage.kept.size() == 6);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what a flush could not take, because it was read, is not put when it leaves") {
+  const auto engine = stored_engine({"tiers.host.latency=100us"});
+  ByHand& storage = *ByHand::last;
+  const auto one = tokens(100, 13), two = tokens(200, 13), of_another = tokens(300, 5);
+  leave(*engine, one);
+  leave(*engine, two);
+  engine->make_free(0, 16);
+  engine->turn(200);
+  REQUIRE(in_host(*engine) == 24);
+  {
+    const Fetch first = engine->tiers().fetch(arrival(one)), second = engine->tiers().fetch(arrival(two));
+    REQUIRE(first.ends_us() == 300);
+    REQUIRE(second.ends_us() == 400);
+    RequestSpec spec = arrival(of_another);
+    spec.space = engine->intern({.tenant = "x"});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(5));
+    request.finish(5);
+    engine->make_free(0, 10);
+    engine->flush(NamespaceId::shared);
+    engine->turn(300);  // the first is read, and the host tier is to have six free pages and has five
+    engine->turn(400);
+  }
+  CHECK(std::ranges::count(storage.begun, 'p', &ByHand::Call::kind) == 0);
+  CHECK(in_host(*engine) == 4);
+  storage.end('f');
+  engine->turn(500);
   check_settled(*engine);
 }
 

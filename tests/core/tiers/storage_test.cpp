@@ -191,13 +191,26 @@ TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes
 
   // It took 800 us: it is not worth it any more, until it is tried once again.
   const auto other = tokens(500, 41);
+  storage.end('p');
+  engine->turn(6300);
+  leave(*engine, other);
+  engine->make_free(0, 16);
+  engine->turn(6301);
+  storage.end('p');
+  engine->turn(6302);
+  REQUIRE(storage.kept.size() == 20);
   int refused = 0;
   while (engine->tiers().fetch(arrival(other)).done() && refused < 100) ++refused;
   CHECK(refused == 31);
   CHECK(brings(*engine, BringOutcome::not_worth) == 31);
   storage.end('f');
-  storage.end('p');
   engine->turn(7000);
+  CHECK(std::ranges::count(storage.begun, 'g', &ByHand::Call::kind) == 3);
+  storage.end('g');
+  engine->turn(7001);
+  CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == 80);
+  storage.end('p');
+  engine->turn(7002);
   check_settled(*engine);
 }
 

@@ -91,6 +91,10 @@ TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it re
   CHECK(put("b", 300, 3) == 6);
   CHECK(put("a", 400, 30'000'003) == 2);  // half a minute: half of the budget
   CHECK(put("a", 500, 900'000'000) == 4);
+  // Asked for more often than a token comes, it refills as fast.
+  std::uint64_t kept = 0;
+  for (Token turn = 1; turn <= 10; ++turn) kept += put("a", 1'000 * turn, 900'000'000 + turn * 6'000'000);
+  CHECK(kept == 4);
   CHECK(engine->tenants()[2].refused_puts == 0);
   check_settled(*engine);
 }
