@@ -8,8 +8,6 @@
 #include <exception>
 #include <utility>
 
-#include "policy.h"
-
 namespace canopy::python {
 
 namespace nb = nanobind;
@@ -31,7 +29,6 @@ class PythonAgreement final : public Agreement {
   const char* least(std::span<std::int64_t> values) override {
     std::ranges::copy(values, values_);
     try {
-      const Callback callback;
       callable_(array_);
     } catch (...) {
       failure_ = std::current_exception();

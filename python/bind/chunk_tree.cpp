@@ -366,11 +366,12 @@ GroupPages ChunkTree::clear() {
   return {};
 }
 
-void ChunkTree::use_policy(std::size_t, EvictionStrategy* policy) {
+bool ChunkTree::use_policy(std::size_t, EvictionStrategy* policy) {
   policy_ = policy;
   failure_.clear();
   for (Node& node : nodes_) node.tag = 0, node.spared = 0;
   rank_all();
+  return true;
 }
 
 }  // namespace canopy::python

@@ -105,7 +105,7 @@ class ChunkTree final : public PrefixIndex {
   IndexUse use() const override;
   Tick now() const override { return now_; }
   void set_capacity(std::size_t, std::uint64_t units) override { capacity_ = units; }
-  void use_policy(std::size_t, EvictionStrategy* policy) override;
+  bool use_policy(std::size_t, EvictionStrategy* policy) override;
   void waiting(std::size_t, QueueVisitor& visitor) const override;
   void visit(NodeVisitor& visitor) const override;
 

@@ -182,27 +182,27 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
   static PyObject* const chunk_id = PyUnicode_InternFromString("chunk_id");
   const Busy busy(busy_);
   if (find(key)) throw nb::value_error("insert: the tier has this chunk");
-  ChunkRequest& request = request_of(context);
-  PyObject* const number = PyDict_GetItemWithError(request.positions.ptr(), key.ptr());
+  ChunkRequest* const request = context.is_none() ? nullptr : &request_of(context);
+  PyObject* const number = request ? PyDict_GetItemWithError(request->positions.ptr(), key.ptr()) : nullptr;
   if (PyErr_Occurred()) nb::raise_python_error();
   const Units position = number ? tokens_of(number) : 0;
   const std::string_view bytes = bytes_of(key);
   ChunkTree::Added added;
   PyObject* before = nullptr;  // key of the chunk that this one continues
   if (position != 0) {
-    const ChunkRequest::Line& line = line_of(request, key, position);
+    const ChunkRequest::Line& line = line_of(*request, key, position);
     const std::size_t chunks = (position - 1) / line.page;  // before this one
     added.begin = static_cast<Units>(chunks * line.page);
     if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
     if (before) added.parent = find(before);
   } else if (!tree_) {
     open(16);  // no chunk of a known length has come yet
-    request.tick = tree_->tick();
+    if (request) request->tick = tree_->tick();
   }
   added.space = space_of(group_of(bytes));
   added.page = static_cast<Page>(number_of(chunk, chunk_id) + 1);
   added.pinned = number_of(chunk, ref_cnt) != 0;
-  added.tick = request.tick;
+  added.tick = request ? request->tick : tree().tick();
   added.print = print_of(bytes);
   if (PyDict_SetItem(chunks_.ptr(), key.ptr(), chunk.ptr()) != 0) nb::raise_python_error();
   const Slot slot = tree().add(added);

@@ -20,7 +20,7 @@ void bind_chunks(nb::module_& module) {
       .def_prop_ro("feed", &Chunks::feed)
       .def("take_failure", &Chunks::take_failure, "Returns an error of the policy or the feed, once.")
       .def("accessed", &Chunks::accessed, "keys"_a, "context"_a)
-      .def("insert", &Chunks::insert, "key"_a, "chunk"_a, "context"_a)
+      .def("insert", &Chunks::insert, "key"_a, "chunk"_a, "context"_a.none())
       .def("remove", &Chunks::remove, "key"_a)
       .def("mark_evictable", &Chunks::unpin, "key"_a)
       .def("mark_non_evictable", &Chunks::pin, "key"_a)

@@ -24,8 +24,11 @@ void PyEngine::use_policy(nb::handle policy, std::size_t group) {
   need_group(group);
   Policy made = make_policy(policy);
   if (made.in_python) in_python_.push_back(made.in_python);
-  engine_->use_policy(group, made.strategy, made.name);
+  const bool follows = engine_->use_policy(group, made.strategy, made.name);
+  if (!follows && made.in_python) in_python_.pop_back();
   check();
+  if (follows || engine_->is_running()) return;  // a call that is running tells of this one at its end
+  throw nb::value_error((made.name + ": " + Engine::kOtherOrder).c_str());
 }
 
 void PyEngine::need_group(std::size_t group) const {
@@ -34,15 +37,15 @@ void PyEngine::need_group(std::size_t group) const {
 }
 
 void PyEngine::end(Request request) {
-  if (Callback::runs()) late_requests_.push_back(std::move(request));
+  if (engine_->is_running()) late_requests_.push_back(std::move(request));
 }
 
 void PyEngine::end(Fetch fetch) {
-  if (Callback::runs()) late_fetches_.push_back(std::move(fetch));
+  if (engine_->is_running()) late_fetches_.push_back(std::move(fetch));
 }
 
 void PyEngine::check() {
-  while (!Callback::runs() && !(late_requests_.empty() && late_fetches_.empty())) {
+  while (!engine_->is_running() && !(late_requests_.empty() && late_fetches_.empty())) {
     const auto requests = std::exchange(late_requests_, {});  // their ends may bring more of them
     const auto fetches = std::exchange(late_fetches_, {});
   }

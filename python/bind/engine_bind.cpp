@@ -241,7 +241,12 @@ void bind_engine(nb::module_& module) {
               },
               "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
           .def(
-              "poll", [](PyEngine& engine) { return engine->poll(); },
+              "poll",
+              [](PyEngine& engine) {
+                const bool runs = engine->poll();
+                engine.check();
+                return runs;
+              },
               "Serves an inspector between operations. Returns False while it has paused the engine.")
           .def(
               "columns",

@@ -1,6 +1,7 @@
 #include "index.h"
 
 #include <canopy/base/yaml_document.h>
+#include <canopy/engine/engine.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -106,7 +107,8 @@ void Index::use_policy(nb::handle policy) {
   Policy next = make_policy(policy);
   {
     const Step step(*this, Operation::policy);
-    session_->use_policy(next.strategy, next.name);
+    if (!session_->use_policy(next.strategy, next.name))
+      throw nb::value_error((next.name + ": " + Engine::kOtherOrder).c_str());
     std::swap(policy_, next);
   }
   raise_failure();

@@ -75,10 +75,16 @@ nb::object node_columns(std::span<const NodeFacts> nodes) {
   return columns;
 }
 
+/// Throws an exception of Python, to which raise_failure() can add a result.
+[[noreturn]] void refuse_answer(PyObject* kind, const std::string& why) {
+  PyErr_SetString(kind, why.c_str());
+  throw nb::python_error();
+}
+
 /// Returns a number as a word, so that words compare as their numbers do: the bits of a double, all of them inverted if
 /// it is negative, otherwise only the top one. It is the format `number` of PolicyText.
 std::uint64_t word_of(double value) {
-  if (std::isnan(value)) throw nb::value_error("rank returned nan, which cannot be ordered");
+  if (std::isnan(value)) refuse_answer(PyExc_ValueError, "rank returned nan, which cannot be ordered");
   value += 0.0;  // -0.0 and 0.0 are equal
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return bits & kTopBit ? ~bits : bits | kTopBit;
@@ -92,19 +98,16 @@ std::uint64_t word_of(PyObject* number) {
     if (!index.is_valid()) nb::raise_python_error();
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    if (overflow != 0 || value > kExact || value < -kExact) {
-      PyErr_SetString(PyExc_OverflowError,
-                      "a rank's integers must be from -2**53 to 2**53; return a float for larger ones");
-      throw nb::python_error();
-    }
+    if (overflow != 0 || value > kExact || value < -kExact)
+      refuse_answer(PyExc_OverflowError,
+                    "a rank's integers must be from -2**53 to 2**53; return a float for larger ones");
     return word_of(static_cast<double>(value));
   }
   const double value = PyFloat_AsDouble(number);
   if (value == -1.0 && PyErr_Occurred()) {
     PyErr_Clear();
-    throw nb::type_error((std::string("rank must return a number or two numbers, not ") +
-                          nb::type_name(nb::handle(number).type()).c_str())
-                             .c_str());
+    refuse_answer(PyExc_TypeError, std::string("rank must return a number or two numbers, not ") +
+                                       nb::type_name(nb::handle(number).type()).c_str());
   }
   return word_of(value);
 }
@@ -112,9 +115,8 @@ std::uint64_t word_of(PyObject* number) {
 Rank rank_of(PyObject* answer) {
   if (!PyTuple_Check(answer)) return {word_of(answer), word_of(0.0)};
   if (PyTuple_GET_SIZE(answer) != 2)
-    throw nb::type_error(
-        ("rank must return a number or two numbers, not a tuple of " + std::to_string(PyTuple_GET_SIZE(answer)))
-            .c_str());
+    refuse_answer(PyExc_TypeError, "rank must return a number or two numbers, not a tuple of " +
+                                       std::to_string(PyTuple_GET_SIZE(answer)));
   const std::uint64_t major = word_of(PyTuple_GET_ITEM(answer, 0));
   return {major, word_of(PyTuple_GET_ITEM(answer, 1))};
 }
@@ -187,7 +189,7 @@ template <class Call>
 void PythonPolicy::call(const nb::object& method, Call&& call) {
   if (failure_ || !method.is_valid()) return;
   const nb::gil_scoped_acquire gil;
-  const Callback callback;
+  const nb::error_scope outer;  // an object may be destroyed, and call the policy, while an exception is on its way
   try {
     call();
   } catch (...) {
@@ -216,7 +218,7 @@ void PythonPolicy::read_ranks(const nb::object& answer, std::span<Rank> ranks) {
   for (nb::handle column : two ? nb::cast<nb::tuple>(answer) : nb::make_tuple(answer)) {
     nb::object list = nb::hasattr(column, "tolist") ? nb::object(column.attr("tolist")()) : nb::list(column);
     if (!nb::isinstance<nb::list>(list) || nb::len(list) != ranks.size())
-      throw nb::value_error("rank_many must return a column, or a tuple of two, with a number for each node");
+      refuse_answer(PyExc_ValueError, "rank_many must return a column, or a tuple of two, with a number for each node");
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const std::uint64_t word = word_of(PyList_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i)));
       (at == 0 ? ranks[i].major : ranks[i].minor) = word;

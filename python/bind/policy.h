@@ -12,19 +12,6 @@
 
 namespace canopy::python {
 
-/// While it exists, Python code runs inside a call of an engine or an index: a policy's, or an agreement's. What ends
-/// objects then, such as the garbage collector, must not call that engine.
-class Callback {
- public:
-  Callback() { ++depth_; }
-  ~Callback() { --depth_; }
-  Callback(const Callback&) = delete;
-  static bool runs() { return depth_ > 0; }
-
- private:
-  static inline thread_local std::uint32_t depth_ = 0;
-};
-
 /// A policy that is a Python object. Only its method `rank` is required; each other function is called if the object
 /// has a method of that name.
 ///

@@ -69,6 +69,11 @@ std::string yaml_of(nb::handle value) {
   if (value.is_none()) return "null";
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True ? "true" : "false";
   if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr())) return nb::str(value).c_str();
+  if (PyIndex_Check(value.ptr())) {  // NumPy's integers
+    const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+    if (!number.is_valid()) nb::raise_python_error();
+    return nb::str(number).c_str();
+  }
   if (PyUnicode_Check(value.ptr())) return to_yaml(nb::cast<std::string>(value));
   std::string text;
   if (nb::isinstance<nb::dict>(value)) {

@@ -109,7 +109,9 @@ nb::tuple replay_with(Order order) {
   if (!order.policy.is_none()) policy = make_policy(order.policy);
   const auto engine = take(Engine::create(config, registry()));
   if (policy.strategy)
-    for (std::size_t g = 0; g < engine->groups(); ++g) engine->use_policy(g, policy.strategy, policy.name);
+    for (std::size_t g = 0; g < engine->groups(); ++g)
+      if (!engine->use_policy(g, policy.strategy, policy.name))
+        throw nb::value_error((policy.name + ": " + Engine::kOtherOrder).c_str());
 
   Requests requests;
   Ends ends;

@@ -69,7 +69,9 @@ void bind_request_alone(nb::module_& module) {
       .def(
           "finish",
           [](PyRequest& request, std::uint32_t tokens) { request.serve([&](Request& to) { to.finish(tokens); }); },
-          "tokens"_a, "Commits and ends the request. 0: nothing new becomes reusable.")
+          "tokens"_a,
+          "Commits and ends the request. 0: nothing new becomes reusable. It ends also if it has fewer tokens, which "
+          "raises RuntimeError.")
       .def("abort", [](PyRequest& request) { request.serve([](Request& to) { to.abort(); }); })
       .def(
           "retract", [](PyRequest& request) { request.serve([](Request& to) { to.retract(); }); },
@@ -81,7 +83,7 @@ void bind_request_alone(nb::module_& module) {
           "pages",
           [](PyRequest& request, std::size_t group) {
             request.engine().need_group(group);
-            const std::span<const Page> row = request.get().row(group);
+            const auto row = request.serve([&](Request& of) { return of.row(group); });
             return column(std::vector<Page>(row.begin(), row.end()));
           },
           "group"_a = 0, "Returns the page numbers of a group in token order: uint32; 0 where it has none.")
@@ -89,7 +91,8 @@ void bind_request_alone(nb::module_& module) {
           "slots",
           [](PyRequest& request, std::size_t group) {
             request.engine().need_group(group);
-            return slots_of(request.get().row(group), request.engine()->page_size());
+            const auto row = request.serve([&](Request& of) { return of.row(group); });
+            return slots_of(row, request.engine()->page_size());
           },
           "group"_a = 0, "Returns the slots of those pages: int64, shape (pages * page_size,).")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })

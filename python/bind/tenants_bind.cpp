@@ -121,7 +121,7 @@ void bind_tenants(nb::class_<PyEngine>& engine) {
           "name (\"*\": the others together; \"\": requests without a tenant), its share (floor, weight, ceiling, "
           "puts, pins), requests, prompt_tokens and hit_tokens, what it has now (cached; locked, a part of it; kept by "
           "retention, a part of that), evicted, what it paid to other tenants and has taken from them, what it paid "
-          "below_floor because locks had left nothing else, refused_pins and refused_puts. Empty without `tenants`.")
+          "below_floor because nothing else could leave, refused_pins and refused_puts. Empty without `tenants`.")
       .def("payments", &payments_of,
            "Returns the tokens that left one tenant for another: a list of dictionaries with from, to and tokens.");
 }

@@ -42,14 +42,23 @@ class Lru(canopy.Policy):
         return node.last_access
 
 
-def test_a_request_may_end_inside_a_policy():
-    """As one does that is in a cycle, when the garbage collector runs."""
+@pytest.mark.parametrize("in_a_thread", [False, True])
+def test_a_request_may_end_inside_a_policy(in_a_thread):
+    """As one does that is in a cycle, when the garbage collector runs, in whatever thread."""
     ended = []
+
+    def collect():
+        ended.clear()
+        gc.collect()
 
     class Drops(Lru):
         def rank(self, node):
-            ended.clear()
-            gc.collect()
+            if in_a_thread:
+                thread = threading.Thread(target=collect)
+                thread.start()
+                thread.join()
+            else:
+                collect()
             return node.last_access
 
     engine = canopy.Engine(CONFIG)
@@ -63,6 +72,29 @@ def test_a_request_may_end_inside_a_policy():
     second.finish(8)
     assert not ended and engine.pool()["owned"] == 0 and engine.pool()["evictable"] == 2
     engine.audit()
+
+
+def test_a_policy_may_call_another_engine():
+    shadow, owned = canopy.Engine(CONFIG), []
+
+    class Shadows(Lru):
+        def arrived(self, request):
+            same = shadow.begin(range(8))
+            same.reserve(8)
+            del same
+            owned.append(shadow.pool()["owned"])
+
+    engine = canopy.Engine(CONFIG)
+    engine.use_policy(Shadows())
+    for _ in range(2):
+        engine.begin(range(8))
+    assert owned == [0, 0]
+
+
+def test_numbers_of_numpy_in_a_configuration():
+    engine = canopy.Engine({"page_size": np.int64(4), "groups": {"full": {
+        "capacity": np.uint32(64), "allocator": "free_list", "eviction": "lru"}}})
+    assert engine.page_size == 4 and engine.pool()["free"] == 16
 
 
 @pytest.mark.parametrize("form", ["text", "path", "str path", "dict"])
@@ -99,6 +131,10 @@ def test_a_broken_rule_raises_and_changes_nothing():
     assert request.computed == 0
     assert request.reserve(8)
     request.finish(8)
+    for read in (request.pages, request.slots):
+        with pytest.raises(RuntimeError, match="after its end"):
+            read()
+    engine.audit()  # a broken rule is told by the call that broke it, not by the next one
     with pytest.raises(IndexError, match="1 group"):
         engine.pool(1)
 

@@ -117,6 +117,32 @@ def test_an_exception_keeps_its_traceback_and_changes_no_page():
     assert caught.value.canopy_result.tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("answer, kind", [(float("nan"), ValueError), ("three", TypeError), ((1, 2, 3), TypeError)])
+def test_an_answer_that_is_no_rank_keeps_the_result_of_the_call(answer, kind):
+    class Late(canopy.Policy):
+        answer = 0
+
+        def rank(self, node):
+            return self.answer
+
+    policy = Late()
+    tree = canopy.Index(1, policy=policy)
+    tree.insert([1, 2], [7, 8])
+    tree.insert([1, 2, 3], [7, 8, 9])
+    policy.answer = answer
+    with pytest.raises(kind) as caught:
+        tree.evict(1)  # the node above is ranked now
+    assert caught.value.canopy_result.tolist() == [9] and tree.evict(2).tolist() == [7, 8]
+
+
+def test_an_error_outlives_a_policy_that_is_called_meanwhile():
+    tree = canopy.Index(1, policy=Lru())
+    tree.insert([1, 2], [1, 2])
+    with pytest.raises(ValueError):
+        tree.lock([1, 2]).insert([1, 2, 3], [])  # the hold ends with the call, and its node is ranked
+    assert tree.protected == 0
+
+
 def test_a_node_is_borrowed():
     kept = []
 
@@ -214,6 +240,20 @@ def test_a_policy_without_rank():
         canopy.Index(1, policy=canopy.Policy()).insert([1], [1])
     with pytest.raises(TypeError, match="`spare` cannot be called"):
         canopy.Index(1, policy=type("P", (), {"rank": lambda s, n: 0, "spare": 3})())
+
+
+def test_an_index_with_an_order_of_its_own(source_tree):
+    engine = canopy.Engine({"page_size": 4, "index": "hash_chain", "groups": {"full": {"capacity": 16, "allocator": "free_list", "eviction": "lru"}}})
+    longest = type("Longest", (), {"rank": lambda self, node: -node.length})()
+    for policy in ("lfu", longest):
+        with pytest.raises(ValueError, match="an order of its own"):
+            engine.use_policy(policy)
+    engine.use_policy("lru")
+    chat = source_tree / "configs/workloads/chat.yaml"
+    with pytest.raises(ValueError, match="an order of its own"):
+        canopy.replay(workload=chat, capacity=60_000, index="hash_chain", policy=longest, limit=10)
+    with pytest.raises(ValueError, match="an order of its own"):
+        canopy.compare(workload=chat, capacities=[60_000], policies=[longest], index="hash_chain")
 
 
 def test_many_ranks_at_once():

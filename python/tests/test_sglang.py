@@ -171,6 +171,12 @@ def test_settings(sglang, monkeypatch):
     assert settings.slots is None
     monkeypatch.setenv("CANOPY_SLOTS", "table")
     assert backend.settings_of(context()).slots == "table"
+    parallel = types.SimpleNamespace(dp_rank=3)
+    monkeypatch.setattr(sys.modules["sglang.srt.runtime_context"], "get_parallel", lambda: parallel, raising=False)
+    assert backend.settings_of(context()).feed == "serve-dp3"
+    assert backend.settings_of(context(tp_size=2, tp_rank=1)).feed == "serve-dp3-0-1"
+    parallel.dp_rank = None  # the only one
+    assert backend.settings_of(context()).feed == "serve"
     monkeypatch.setenv("CANOPY_SLOTS", "tabel")
     with pytest.raises(ValueError, match="expected slots or table"):
         backend.settings_of(context())

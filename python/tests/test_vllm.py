@@ -1,5 +1,6 @@
 """When vLLM gets Canopy's order, when its own, and what an error costs. Beside vLLM itself: tests/peers/vllm_*.py."""
 import ctypes
+import importlib
 import logging
 import sys
 import types
@@ -230,3 +231,51 @@ def test_the_chunks_that_it_is_given_come_back(vllm):
     assert policy.evict(3, set()) is None
     ((key, chunk),) = policy.evict(1, set())
     assert key == keys[1] and chunk is chunks[1] and policy.get(key) is None
+
+
+def test_a_chunk_that_is_offered_again_has_the_position_of_its_own_request(vllm, caplog):
+    policy = getattr(backend, "canopy:lru")(4)
+    keys, other = path("a", 1), path("b")
+    mine, theirs = ReqContext("mine", keys), ReqContext("theirs", other)
+    policy.on_store_miss(keys, mine)  # 0.32 asks once; then there was no room
+    policy.on_store_miss(other, theirs)
+    policy.on_request_finished([other], set(), set(), theirs)
+    for number, key in enumerate(keys):
+        policy.insert(key, chunk := ChunkStatus(-1, number))
+        chunk.ref_cnt = 0
+        policy.mark_evictable(key)
+    policy.insert(other[0], ChunkStatus(-1, 3))  # of no request that is known
+    assert [key for key, _ in policy.evict(1, set())] == [keys[1]]  # it continues the other, which came first
+    policy.on_request_finished([keys], set(keys), set(), mine)
+    assert not policy._missed and policy.get(other[0]).chunk_id == 3
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_job_of_the_tier_below_that_cannot_begin_ends_once(vllm, monkeypatch, caplog):
+    class Anything(types.ModuleType):
+        def __getattr__(self, name):
+            return types.SimpleNamespace(STORAGE="storage") if name == "Medium" else type(name, (), {})
+
+    for name in (f"{PACKAGE}.base", f"{PACKAGE}.file_mapper", f"{PACKAGE}.tiering.async_lookup", f"{PACKAGE}.tiering.base"):
+        monkeypatch.setitem(sys.modules, name, Anything(name))
+    sys.modules[f"{PACKAGE}.tiering.base"].JobResult = lambda job, success: (job, success)
+    monkeypatch.delitem(sys.modules, "canopy.engines.vllm_tier", raising=False)
+    tier = importlib.import_module("canopy.engines.vllm_tier")
+    sys.modules.pop("canopy.engines.vllm_tier")
+
+    made = object.__new__(tier.CanopyTier)  # without a storage: its jobs begin in Canopy's own thread
+    missed = []
+    made._jobs, made._failed, made._lookups = {}, [], types.SimpleNamespace(mark_miss=missed.extend)
+
+    def begin(number, *_):
+        if number == 2:
+            raise ValueError("on purpose")
+
+    def job(number):
+        return types.SimpleNamespace(job_id=number, keys=[b"k"], chunk_ids=types.SimpleNamespace(tolist=list))
+
+    made._core = types.SimpleNamespace(begin=begin, close=lambda: None)
+    with caplog.at_level(logging.ERROR):
+        made.submit_store(job(1)), made.submit_load(job(2)), made.submit_load(job(3))
+    assert sorted(made.get_finished_jobs()) == [(1, False), (2, False), (3, False)] and missed == [b"k"] * 2
+    assert made.get_finished_jobs() == [] and caplog.text.count("on purpose; the tier below the CPU is empty") == 1

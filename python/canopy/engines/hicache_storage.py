@@ -23,6 +23,7 @@ from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, PoolHitPolicy, 
 
 from .. import _core
 from .sglang import release
+from .sglang_settings import replica
 from .storages import LIMIT, STAGING, Troubles, in_folder, text_of
 
 if TYPE_CHECKING:
@@ -324,20 +325,11 @@ def replicated(config: HiCacheStorageConfig, name: str) -> bool:
 
 def folder_of(config: HiCacheStorageConfig) -> str:
     """Returns the name of this process among those of the server; empty if it is the only one."""
-    places = (("replica", *replica()), ("dp", config.dp_rank, config.dp_rank + 1), ("tp", config.tp_rank, config.tp_size),
-              ("pp", config.pp_rank, config.pp_size), ("cp", config.attn_cp_rank, config.attn_cp_size))
+    number = replica()
+    places = (("replica", number, 1 if number is None else 2), ("dp", config.dp_rank, config.dp_rank + 1),
+              ("tp", config.tp_rank, config.tp_size), ("pp", config.pp_rank, config.pp_size),
+              ("cp", config.attn_cp_rank, config.attn_cp_size))
     return "-".join(f"{kind}{rank}" for kind, rank, of in places if of > 1)
-
-
-def replica() -> tuple[int, int]:
-    """Returns the number of this replica (data parallelism), and a number greater than 1 if there are several."""
-    try:
-        from sglang.srt.runtime_context import get_parallel
-
-        number = get_parallel().dp_rank
-    except (ImportError, AttributeError, RuntimeError, ValueError):
-        return 0, 1
-    return (number, 2) if isinstance(number, int) else (0, 1)
 
 
 def meaning(config: HiCacheStorageConfig, name: str, host: HostKVCache, columns: list[tuple[int, int, int]]) -> str:

@@ -7,8 +7,8 @@ Environment:
 
     CANOPY_POLICY       another eviction policy than --radix-eviction-policy: a name of canopy.plugins(), or MODULE:CLASS
     CANOPY_ACCOUNTING   sglang_unified (default): what counts as a use, as in SGLang's own default cache; sglang; default
-    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; the rank is appended if there are
-                        several
+    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; replica and ranks are appended if
+                        there are several
     CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or its own numbers with a `table` on the device
     CANOPY_ANY_RELEASE  1: a release that is not in RELEASES is tried all the same
     CANOPY_STRICT       1: raises an exception instead of using the default cache

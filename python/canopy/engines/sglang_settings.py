@@ -39,6 +39,8 @@ def reason_of_policy(name: str, options: Mapping[str, Any] | None) -> str:
 def settings_of(context: TreeCacheBuildContext) -> Settings:
     """Returns SGLang's parameters and the environment as settings."""
     params, feed = context.params, os.environ.get("CANOPY_FEED") or None
+    if feed and (number := replica()) is not None:
+        feed += f"-dp{number}"
     if feed and context.tp_size * params.pp_size > 1:
         feed += f"-{params.pp_rank}-{context.tp_rank}"
     wanted = os.environ.get("CANOPY_POLICY")
@@ -48,6 +50,17 @@ def settings_of(context: TreeCacheBuildContext) -> Settings:
         feed=feed,
         slots=slots_of(os.environ.get("CANOPY_SLOTS")),
     )
+
+
+def replica() -> int | None:
+    """Returns the number of this replica (data parallelism); None if it is the only one, or if SGLang does not say."""
+    try:
+        from sglang.srt.runtime_context import get_parallel
+
+        number = get_parallel().dp_rank
+    except (ImportError, AttributeError, RuntimeError, ValueError):
+        return None
+    return number if isinstance(number, int) else None
 
 
 def slots_of(text: str | None) -> str | None:

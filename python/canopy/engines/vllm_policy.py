@@ -51,7 +51,8 @@ class CanopyCachePolicy(CachePolicy):
         super().__init__(cache_capacity)
         _core.quiet_exit()
         self._core = _core.Chunks(cache_capacity, policy_of(self.policy), os.environ.get("CANOPY_FEED") or "")
-        self._context: ReqContext | None = None  # 0.32 gives an insert none: it is that of the store miss before
+        # 0.32 gives an insert no context: it is that of the key's store miss, which may be several calls before.
+        self._missed: dict[OffloadKey, ReqContext] = {}
         self.get = self._core.chunks.get
         self._told = ""
         if self._core.feed:
@@ -66,7 +67,8 @@ class CanopyCachePolicy(CachePolicy):
 
     def insert(self, key: OffloadKey, chunk: ChunkStatus, req_context: ReqContext | None = None) -> None:
         try:
-            self._core.insert(key, chunk, self._context if req_context is None else req_context)
+            missed = self._missed.pop(key, None)
+            self._core.insert(key, chunk, missed if req_context is None else req_context)
         except Exception as error:
             self._give_up(error)
             insert(self, key, chunk, req_context)
@@ -87,7 +89,7 @@ class CanopyCachePolicy(CachePolicy):
             self._give_up(error).touch(keys, req_context)
 
     def on_store_miss(self, keys: Iterable[OffloadKey], req_context: ReqContext) -> None:
-        self._context = req_context
+        self._missed.update(dict.fromkeys(keys, req_context))
 
     def on_request_access(self, keys: Iterable[OffloadKey], req_context: ReqContext) -> None:
         try:
@@ -102,7 +104,10 @@ class CanopyCachePolicy(CachePolicy):
         reused_keys: set[OffloadKey],
         req_context: ReqContext,
     ) -> None:
-        self._context = None
+        for keys in key_groups:
+            for key in keys:
+                if self._missed.get(key) is req_context:
+                    del self._missed[key]
         try:
             self._core.finished(key_groups, reused_keys, req_context)
             self._tell()
@@ -116,7 +121,7 @@ class CanopyCachePolicy(CachePolicy):
             return self._give_up(error).evict(n, protected)
 
     def clear(self) -> None:
-        self._context = None
+        self._missed.clear()
         try:
             self._core.clear()
         except Exception as error:

@@ -100,7 +100,7 @@ class CanopyTier(SecondaryTierManager):
             if self._core is not None:
                 return self._core.begin(job.job_id, load, keys, job.chunk_ids.tolist())
         except Exception as error:
-            self._give_up(error)
+            return self._give_up(error)  # every job has failed, this one as well
         self._failed.append(job.job_id)
 
     def get_finished_jobs(self) -> Iterable[JobResult]:
