@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -150,7 +151,9 @@ Registry load_plugins(const PluginFolders& folders) {
   Registry registry;
   registry.scan(own_plugin_folder(), Trust::as_ourselves);
   const std::size_t ours = registry.refusals().size();
-  for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
+  for (const std::string& folder : folders)
+    if (std::error_code none; !std::filesystem::equivalent(folder, own_plugin_folder(), none))
+      registry.scan(folder, Trust::strict);
   for (std::size_t i = ours; i < registry.refusals().size(); ++i)
     unusable("refused " + registry.refusals()[i].file.string() + ": " + registry.refusals()[i].why);
   return registry;

@@ -26,6 +26,7 @@ std::uint32_t Engine::whole_pages(std::size_t tokens) const { return impl_->stat
 std::size_t Engine::groups() const { return impl_->state.pools.size(); }
 const Counters& Engine::counters() const { return impl_->state.counters; }
 const Ledger& Engine::ledger() const { return impl_->state.ledger; }
+bool Engine::is_running() const { return impl_->state.inside.load(std::memory_order_relaxed) != nullptr; }
 std::size_t Engine::live_requests() const { return impl_->state.live.size(); }
 std::size_t Engine::spaces() const { return impl_->state.spaces.size(); }
 const std::string& Engine::policy(std::size_t group) const { return impl_->state.groups[group].policy; }
@@ -67,13 +68,15 @@ void Engine::misused(std::string sentence) const { impl_->state.ledger.violated(
 NamespaceId Engine::intern(const Space& space) {
   auto id = static_cast<NamespaceId>(~std::uint32_t{0});  // a refused call returns a namespace that does not exist
   guarded("Engine::intern", [&] {
-    const std::size_t had = spaces();
     id = impl_->state.spaces.intern(space);
-    impl_->tiers.intern(space);
-    if (spaces() == had) return;
-    // Numbers of tenants decide between equals, so they must not depend on whether there is a feed.
-    if (impl_->state.tenants) impl_->state.tenants->of(id);
-    if (impl_->publisher) impl_->publisher->space(id);
+    // Also what an earlier call has not told, for want of memory.
+    impl_->tiers.intern(impl_->state.spaces);
+    for (; impl_->told_spaces < spaces(); ++impl_->told_spaces) {
+      const auto told = static_cast<NamespaceId>(impl_->told_spaces);
+      // Numbers of tenants decide between equals, so they must not depend on whether there is a feed.
+      if (impl_->state.tenants) impl_->state.tenants->of(told);
+      if (impl_->publisher) impl_->publisher->space(told);
+    }
   });
   return id;
 }
@@ -120,10 +123,11 @@ void Engine::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32
   });
 }
 
-void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
-  guarded("Engine::use_policy", group, [&] {
-    if (!policy) return misused("Engine::use_policy without a policy");
-    impl_->pages.use_policy(group, std::move(policy), name);
+bool Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+  return guarded("Engine::use_policy", group, [&] {
+    if (policy) return impl_->pages.use_policy(group, std::move(policy), name);
+    misused("Engine::use_policy without a policy");
+    return false;
   });
 }
 bool Engine::make_free(std::size_t group, std::uint64_t pages) {
@@ -152,13 +156,11 @@ Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantSh
     Tenants* const below = impl_->tiers.tenants();
     why = pools.flaw_of_share(tenant, share);
     if (why.empty() && below) why = below->flaw_of_share(tenant, share);
-    const TenantShare had = pools.share(pools.find(tenant).value_or(TenantId::unnamed));
-    if (why.empty() && !pools.set_share(tenant, share)) why = "the system has no memory for another tenant";
-    if (why.empty() && below && !below->set_share(tenant, share)) {
-      pools.set_share(tenant, had);
-      why = "the system has no memory for another tenant of the host tier";
-    }
+    if (why.empty() && !(pools.make_room(tenant) && (!below || below->make_room(tenant))))
+      why = "the system has no memory for another tenant";
     if (!why.empty()) return static_cast<void>(why = fmt::format("tenant {}: {}", in_quotes(tenant), why));
+    pools.set_share(tenant, share);
+    if (below) below->set_share(tenant, share);
     if (impl_->publisher) impl_->publisher->share(*state.tenants->find(tenant));
     impl_->pages.end_operation(Operation::control);
   });

@@ -29,8 +29,9 @@ void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) {
 
 bool ReplayDesk::serve(Socket& router) {
   bool busy = false;
-  // Identity, an empty frame, and the first sequence. Other requests get no reply, as with the servers.
-  while (clients_.size() < kMostClients && router.receive(frames_)) {
+  // Identity, an empty frame, and the first sequence. Other requests get no reply, as with the servers. A client that
+  // sends them without end keeps nothing else waiting.
+  for (std::size_t n = 0; n < kMostClients && clients_.size() < kMostClients && router.receive(frames_); ++n) {
     busy = true;
     if (frames_.size() != 3 || frames_[2].size() != 8) continue;
     const auto known = std::ranges::find(clients_, frames_[0], &Client::identity);

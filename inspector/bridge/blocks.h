@@ -14,13 +14,14 @@ namespace canopy::bridge {
 /// there are blocks below it: servers evict blocks in any order.
 struct Block {
   std::uint64_t hash = 0;  ///< kv_events::BlockHash::value.
-  std::uint64_t name = 0;  ///< Name of the whole prefix, the same for all workers. 0: unknown, because a parent is.
+  std::uint64_t name = 0;  ///< Name of the whole prefix, the same for all workers; until is_named, of the block alone.
   std::uint32_t parent = 0, first_child = 0, next = 0, prev = 0;  ///< Slots. 0: none.
   std::uint32_t run = 0;                                          ///< Number of its run (runs.h). 0: none yet.
   std::uint32_t space = 0;                                        ///< NamespaceId.
   std::uint16_t worker = 0;
   std::uint8_t groups = 0;  ///< Bit g: group g has it.
   bool used = false;        ///< The slot has a block.
+  bool is_named = false;    ///< All blocks before it are known.
 };
 
 /// Blocks by slot and by (worker, hash). Memory is proportional to the most blocks at a time: about 100 bytes each, and

@@ -72,23 +72,20 @@ std::uint32_t Tree::known_or_new(const Stored& stored, std::size_t i, std::uint3
   is_new = true;
   Block& block = blocks_[made];
   block.groups = static_cast<std::uint8_t>(1U << stored.group);
-  std::uint64_t above = 0;
+  block.name = XXH3_64bits(tokens.data(), tokens.size_bytes());
+  if (!stored.extra.empty()) block.name = XXH3_64bits_withSeed(&stored.extra[i], sizeof(stored.extra[i]), block.name);
   if (before != 0) {
     block.space = blocks_[blocks_[before].run != 0 ? runs_.head_of(before) : before].space;
-    above = blocks_[before].name;
+    if (blocks_[before].is_named) name(block, blocks_[before].name);
     place(made, before);
   } else if (stored.parent) {
     block.space = stored.unknown_space;
     make_orphan(made, *stored.parent);
   } else {
     block.space = stored.space;
-    above = stored.root;
+    name(block, stored.root);
   }
-  if (above != 0) {
-    block.name = XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), above);
-    if (!stored.extra.empty()) block.name = XXH3_64bits_withSeed(&stored.extra[i], sizeof(stored.extra[i]), block.name);
-  }
-  common_.count(stored.worker, block.name, true);
+  count(block, true);
   Loose& here = loose(stored.worker);
   if (here.awaited.contains(mixed(hash))) can_mend_ = true;
   if (const auto found = here.unplaced.find(mixed(hash)); found != here.unplaced.end()) {
@@ -97,6 +94,27 @@ std::uint32_t Tree::known_or_new(const Stored& stored, std::size_t i, std::uint3
   }
   return made;
 }
+
+/// Gives a block the name of its prefix. `above`: that of the prefix before it.
+void Tree::name(Block& block, std::uint64_t above) {
+  block.name = XXH3_64bits_withSeed(&block.name, sizeof(block.name), above);
+  block.is_named = true;
+}
+
+/// Names a block and all blocks below it. REQUIRES: none of them is named, and the parent is.
+void Tree::name_from(std::uint32_t block) {
+  std::vector<std::uint32_t> unnamed{block};
+  while (!unnamed.empty()) {
+    Block& next = blocks_[unnamed.back()];
+    unnamed.pop_back();
+    if (next.groups != 0) count(next, false);
+    name(next, blocks_[next.parent].name);
+    if (next.groups != 0) count(next, true);
+    for (std::uint32_t child = next.first_child; child != 0; child = blocks_[child].next) unnamed.push_back(child);
+  }
+}
+
+void Tree::count(const Block& block, bool more) { common_.count(block.worker, block.is_named ? block.name : 0, more); }
 
 void Tree::make_orphan(std::uint32_t block, std::uint64_t parent) {
   ++counts_.unknown_parents;
@@ -126,6 +144,7 @@ void Tree::mend(Tick tick) {
     end_orphan(block);
     place(block, parent);
     runs_.join(block);
+    if (blocks_[parent].is_named) name_from(block);
   }
   runs_.suspend(false);
   runs_.send_cleared();
@@ -158,7 +177,7 @@ std::uint32_t Tree::root_of(std::uint32_t block) const {
 void Tree::set_groups(std::uint32_t block, std::uint8_t groups) {
   const bool was = blocks_[block].groups != 0;
   runs_.set_groups(block, groups);
-  if (was != (groups != 0)) common_.count(blocks_[block].worker, blocks_[block].name, groups != 0);
+  if (was != (groups != 0)) count(blocks_[block], groups != 0);
 }
 
 void Tree::remove(std::uint16_t worker, std::uint8_t group, std::span<const std::uint64_t> hashes) {
@@ -179,7 +198,7 @@ void Tree::remove(std::uint16_t worker, std::uint8_t group, std::span<const std:
       continue;
     }
     blocks_[block].groups &= static_cast<std::uint8_t>(~bit);
-    if (blocks_[block].groups == 0) common_.count(worker, blocks_[block].name, false);
+    if (blocks_[block].groups == 0) count(blocks_[block], false);
     changed_.push_back(block);
   }
   remove_unheld(changed_);
@@ -226,7 +245,7 @@ void Tree::clear(std::uint16_t worker) {
         copies_ -= more->second;
         more_copies_.erase(more);
       }
-    if (block.groups != 0) common_.count(worker, block.name, false);
+    if (block.groups != 0) count(block, false);
     block.groups = 0;
   }
   if (changed_.empty()) return;

@@ -49,8 +49,8 @@ class Tree {
 
   /// Returns true if the parent of an orphan is now known.
   bool can_mend() const { return can_mend_; }
-  /// Puts orphans below their parents and sends the whole tree again, because no event of a feed moves a node. Takes
-  /// time in proportion to the tree.
+  /// Puts orphans below their parents, names their prefixes, and sends the whole tree again, because no event of a feed
+  /// moves a node. Takes time in proportion to the tree.
   void mend(Tick tick);
   /// Sends everything, as part of a keyframe.
   void send_all(Tick tick) { runs_.send_all(tick); }
@@ -78,6 +78,9 @@ class Tree {
   };
 
   std::uint32_t known_or_new(const Stored& stored, std::size_t i, std::uint32_t before, bool& is_new);
+  void name(Block& block, std::uint64_t above);
+  void name_from(std::uint32_t block);
+  void count(const Block& block, bool more);
   void store_again(std::uint32_t block, std::uint8_t group);
   void place(std::uint32_t block, std::uint32_t parent);
   void make_orphan(std::uint32_t block, std::uint64_t parent);

@@ -95,8 +95,8 @@ void add_share(const ShareFigures& share, Families& to) {
   to.counter("canopy_tenant_paid_tokens_total", "Evicted tokens that left for another tenant.", share.paid, labels);
   to.counter("canopy_tenant_taken_tokens_total", "Tokens that left other tenants for this one.", share.taken, labels);
   to.counter("canopy_tenant_below_floor_tokens_total",
-             "Tokens that left for another tenant although a floor protected them: locks had left nothing else.",
-             share.below_floor, labels);
+             "Tokens that left a tenant although a floor protected them: nothing else could leave.", share.below_floor,
+             labels);
 }
 
 void add_leaving(const std::string& group, const LeavingCounts& counts, bool from_events, Families& to) {

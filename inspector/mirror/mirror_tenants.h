@@ -20,7 +20,7 @@ struct MirrorTenant {
   std::uint64_t evicted = 0;      ///< tokens that left it
   std::uint64_t paid = 0;         ///< those of them that left for another tenant
   std::uint64_t taken = 0;        ///< tokens that left other tenants for this one
-  std::uint64_t below_floor = 0;  ///< those of `paid` that its floor protected
+  std::uint64_t below_floor = 0;  ///< those of `evicted` that its floor protected
 
   /// Returns the name for people.
   std::string shown_name() const { return name.empty() ? "(no tenant)" : name == "*" ? "(all others)" : name; }

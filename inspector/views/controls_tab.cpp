@@ -224,7 +224,7 @@ void ControlsTab::draw_policies(Scene& scene) {
       before.push_back(now), send(name);
   }
   flow(em() * kUndoPolicy, em() * kIndent);
-  const bool none = before.empty();
+  const bool none = before.empty() || before.back() == now;  // an index may have refused the change
   if (none) ImGui::BeginDisabled();
   if (hold(none ? "undo " : "undo: " + before.back(), "Restores the previous policy.", false, em() * kUndoPolicy) &&
       !none)

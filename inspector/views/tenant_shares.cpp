@@ -130,7 +130,7 @@ void TenantShares::draw_table(float width) {
            {"ceiling", true, "Most tokens that it may have; with more it evicts its own."},
            {"paid", true, "Tokens that it lost because another tenant needed room."},
            {"taken", true, "Tokens that other tenants lost because it needed room."},
-           {"below floor", true, "Part of what it paid that its floor protected: locks had left nothing else."}},
+           {"below floor", true, "Part of what it lost that its floor protected: nothing else could leave."}},
           order_))
     sort();
   ImGuiListClipper clipper;

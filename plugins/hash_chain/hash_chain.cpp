@@ -7,9 +7,7 @@
 #include <stdexcept>
 
 namespace canopy::hash_chain {
-namespace {
 
-/// Returns true if a policy evicts the least recently used node first, whatever the other facts are.
 bool is_least_recently_used(EvictionStrategy& policy) {
   std::uint64_t tags[2] = {};
   NodeFacts busy;
@@ -22,8 +20,6 @@ bool is_least_recently_used(EvictionStrategy& policy) {
   const Rank earlier_idle = policy.rank(idle), later_busy = policy.rank(busy);
   return earlier_busy < later_idle && earlier_idle < later_busy;
 }
-
-}  // namespace
 
 void Config::visit(Options& options) {
   static constexpr const char* kNames[] = {"keep", "share"};

@@ -25,6 +25,9 @@ struct Config {
   void visit(Options& options);
 };
 
+/// Returns true if a policy evicts the least recently used node first, whatever the other facts are.
+bool is_least_recently_used(EvictionStrategy& policy);
+
 /// vLLM's prefix cache as an index (BlockPool and KVCacheManager of 0.33): a hash table of blocks, each named by its
 /// words and the block before it. There is no tree, and the rules are the pool's:
 ///
@@ -63,7 +66,7 @@ class HashChain final : public PrefixIndex {
   IndexUse use() const override;
   Tick now() const override { return now_; }
   void set_capacity(std::size_t, std::uint64_t units) override { capacity_ = units; }
-  void use_policy(std::size_t group, EvictionStrategy* policy) override;
+  bool use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
   void visit(NodeVisitor& visitor) const override;

@@ -17,9 +17,11 @@ IndexUse HashChain::use() const {
   return {(sizes_.evictable + sizes_.protected_) / page_size_, bytes, refused_, cut_short_};
 }
 
-void HashChain::use_policy(std::size_t, EvictionStrategy* policy) {
+bool HashChain::use_policy(std::size_t, EvictionStrategy* policy) {
+  if (!is_least_recently_used(*policy)) return false;
   policy_ = policy;
   for (std::uint32_t slot = 1; slot < prefixes_.slots(); ++slot) prefixes_[slot].tag = 0;
+  return true;
 }
 
 void HashChain::waiting(std::size_t, QueueVisitor& visitor) const {

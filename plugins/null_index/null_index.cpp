@@ -33,7 +33,10 @@ class NullIndex final : public PrefixIndex {
   using IndexUpkeep::sizes;
   Sizes sizes(std::size_t) const override { return {}; }
   IndexUse use() const override { return {0, 0, refused_}; }
-  void use_policy(std::size_t group, EvictionStrategy* policy) override { groups_[group].eviction = policy; }
+  bool use_policy(std::size_t group, EvictionStrategy* policy) override {
+    groups_[group].eviction = policy;
+    return true;
+  }
 
  private:
   struct NoPath final : Path {

@@ -210,6 +210,9 @@ GroupPages RadixIndex::clear() {
   return results_.result();
 }
 
-void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) { groups_.use_policy(group, policy); }
+bool RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
+  groups_.use_policy(group, policy);
+  return true;
+}
 
 }  // namespace canopy::radix

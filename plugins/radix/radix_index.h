@@ -54,7 +54,7 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   IndexUse use() const override;
   Tick now() const override { return now_; }
   void set_capacity(std::size_t group, std::uint64_t units) override { groups_[group].group.capacity = units; }
-  void use_policy(std::size_t group, EvictionStrategy* policy) override;
+  bool use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
   const SchedulingIndex* scheduling() const override { return this; }

@@ -282,6 +282,10 @@ static void wrong_arguments(void) {
       "page_size: 4\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, "
       "eviction: lru } }\n",
       NULL);
+  canopy_engine* table = engine_of(
+      "page_size: 4\nindex: hash_chain\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, "
+      "eviction: lru } }\n",
+      NULL);
   canopy_engine* none = engine;
   canopy_engine_options options;
   canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
@@ -326,6 +330,10 @@ static void wrong_arguments(void) {
   REFUSED(canopy_engine_resize(engine, 0, 0), CANOPY_VIOLATION, "0 pages");
   REFUSED(canopy_engine_use_policy(engine, 0, "lrru", NULL), CANOPY_REFUSED, "lru");
   REFUSED(canopy_engine_use_policy(engine, 0, NULL, NULL), CANOPY_BAD_ARGUMENT, "name is NULL");
+  REFUSED(canopy_engine_use_policy(engine, 1, "lru", NULL), CANOPY_VIOLATION, "group 1");
+  REFUSED(canopy_engine_use_policy(table, 0, "lfu", NULL), CANOPY_REFUSED, "an order of its own");
+  OK(canopy_engine_use_policy(table, 0, "lru", NULL));
+  OK(canopy_engine_destroy(table));
   OK(canopy_engine_begin(engine, &spec, NULL, &request));
   REFUSED(canopy_request_reserve(NULL, 8, 8), CANOPY_BAD_ARGUMENT, "request is NULL");
   REFUSED(canopy_request_append(request, NULL, 1), CANOPY_BAD_ARGUMENT, "tokens is NULL");

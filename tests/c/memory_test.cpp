@@ -98,11 +98,86 @@ TEST_CASE("a request that gets no memory does not begin, and the engine goes on"
   canopy_request* request = nullptr;
   CHECK(refuse_each([&] { return canopy_engine_begin(engine, &spec, nullptr, &request); }, request,
                     canopy_request_destroy) > 0);
-  REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &request) == CANOPY_OK);
-  CHECK(canopy_request_reserve(request, 16, UINT32_MAX) == CANOPY_OK);
-  CHECK(canopy_request_finish(request, 16) == CANOPY_OK);
-  canopy_request_destroy(request);
+  // One that ends and is kept, so that the next ones need memory of their own for the prompt that it leaves.
+  canopy_request* first = nullptr;
+  REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &first) == CANOPY_OK);
+  CHECK(canopy_request_reserve(first, 16, UINT32_MAX) == CANOPY_OK);
+  CHECK(canopy_request_finish(first, 16) == CANOPY_OK);
+  CHECK(refuse_each([&] { return canopy_engine_begin(engine, &spec, nullptr, &request); }, request,
+                    canopy_request_destroy) > 0);
+  canopy_request_destroy(first);
+  CHECK(canopy_engine_make_free(engine, 0, 16) == CANOPY_OK);  // no request that did not begin holds a page
   CHECK(canopy_engine_audit(engine) == CANOPY_OK);
+  CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+}
+
+TEST_CASE("a running request that gets no memory loses no page, and goes on") {
+  std::uint32_t prompt[64] = {1, 2, 3}, resident = 0;
+  canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
+  spec.prompt = prompt;
+  spec.prompt_tokens = 64;
+  spec.min_uncached = 4;
+  bool refused = true;
+  for (long allocation = 0; refused; ++allocation) {
+    REQUIRE(allocation < 1'000);
+    CAPTURE(allocation);
+    const canopy_engine_options options = options_of();
+    canopy_engine* engine = nullptr;
+    canopy_request* request = nullptr;
+    REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
+    REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &request) == CANOPY_OK);
+    const auto serve = [&](std::uint32_t until) {
+      for (std::uint32_t end = 4; end <= until; end += 4)
+        if (canopy_request_reserve(request, end, UINT32_MAX) != CANOPY_OK)
+          CHECK(canopy_request_reserve(request, end, UINT32_MAX) == CANOPY_OK);
+    };
+    allocations_left = allocation;
+    serve(32);
+    CHECK(canopy_request_commit(request, 32, nullptr) != CANOPY_BAD_ARGUMENT);
+    CHECK(canopy_request_retract(request) == CANOPY_OK);
+    if (canopy_request_resume(request, &resident) != CANOPY_OK)
+      CHECK(canopy_request_resume(request, &resident) == CANOPY_OK);
+    serve(64);
+    refused = allocations_left < 0;
+    allocations_left = -1;
+    CHECK(canopy_request_finish(request, 64) == CANOPY_OK);
+    canopy_request_destroy(request);
+    CHECK(canopy_engine_audit(engine) == CANOPY_OK);
+    CHECK(canopy_engine_make_free(engine, 0, 16) == CANOPY_OK);
+    CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+  }
+}
+
+TEST_CASE("a namespace that gets no memory is not there yet, and the next one is not its place") {
+  const canopy_engine_options options = options_of();
+  canopy_engine* engine = nullptr;
+  REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
+  // Long names: short ones need no memory.
+  const auto name = [](char kind, long number) { return std::string(40, kind) + std::to_string(number); };
+  std::uint32_t expected = 1, space = 0;
+  bool refused = true;
+  for (long allocation = 0; refused; ++allocation) {
+    REQUIRE(allocation < 1'000);
+    const std::string tenant = name('t', allocation), adapter = name('a', allocation), other = name('o', allocation);
+    allocations_left = allocation;
+    const canopy_code code = canopy_engine_intern(engine, tenant.c_str(), adapter.c_str(), nullptr, &space);
+    refused = allocations_left < 0;
+    allocations_left = -1;
+    if (code == CANOPY_OK) CHECK(space == expected++);
+    REQUIRE(canopy_engine_intern(engine, other.c_str(), nullptr, nullptr, &space) == CANOPY_OK);
+    CHECK(space == expected++);
+    std::uint32_t prompt[16] = {1};
+    canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
+    spec.prompt = prompt;
+    spec.prompt_tokens = 16;
+    spec.space = space;
+    canopy_request* request = nullptr;
+    CHECK(canopy_engine_begin(engine, &spec, nullptr, &request) == CANOPY_OK);
+    canopy_request_destroy(request);
+    if (code == CANOPY_OK) continue;
+    REQUIRE(canopy_engine_intern(engine, tenant.c_str(), adapter.c_str(), nullptr, &space) == CANOPY_OK);
+    CHECK(space == expected++);
+  }
   CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
 }
 

@@ -279,7 +279,8 @@ class Comparing {
       engine = std::move(*made);
     }
     for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
-      engine->use_policy(g, task.contender->policy(), task.contender->name);
+      if (!engine->use_policy(g, task.contender->policy(), task.contender->name))
+        return Error{task.contender->name + ": " + Engine::kOtherOrder};
     std::vector<Units> hits(trace_.asked.size());
     replay::Options options = options_.run;
     options.content = false;

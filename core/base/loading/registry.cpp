@@ -103,13 +103,7 @@ void Registry::add(const fs::path& file, Trust trust) {
   std::error_code unreachable;
   const fs::path real = fs::canonical(file, unreachable);
   const auto is_it = [&](const auto& known) { return known->path() == real; };
-  // The program's own folder, or a link to it, may also be named with --plugins.
   if (!unreachable && std::any_of(plugins_.begin(), plugins_.end(), is_it)) return;
-  const auto was_refused = [&](const Refusal& refusal) {
-    std::error_code gone;
-    return fs::canonical(refusal.file, gone) == real && !gone;
-  };
-  if (!unreachable && std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return;
 
   auto loaded = load_plugin_file(file, trust);
   if (!loaded) return refusals_.push_back({file, loaded.error().text});
@@ -192,7 +186,11 @@ std::string Registry::unknown(std::string_view interface, std::string_view name,
     if (find(other.versioned, name)) text += "; that is " + with_article(other.versioned);
   text += did_you_mean(name, names(interface));
   std::set<fs::path> files;
-  for (const Refusal& refusal : refusals_) files.insert(refusal.file);
+  for (const Refusal& refusal : refusals_) {
+    std::error_code unreachable;
+    const fs::path real = fs::canonical(refusal.file, unreachable);
+    files.insert(unreachable ? refusal.file : real);
+  }
   if (files.empty()) return text;
   return text + fmt::format("   ({} refused, see `canopy plugins`)",
                             files.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", files.size()));

@@ -35,12 +35,13 @@ void Drainer::resize(std::size_t group, std::uint64_t pages) {
   Pool& pool = state_.pools[group];
   pages = std::max<std::uint64_t>(pages, 1);
   if (pages > kUnlimited / state_.page_size) pages = kUnlimited;  // more tokens than can be counted
+  pool.set_limit(pages);
+  pages_.report_limit(group);  // the eviction goes by it
   // Evict first, choose segments second: eviction empties some of them, so fewer pages must be relocated.
   const Occupancy now = pool.occupancy();
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
     pages_.evict(group, out - pages, Cause::limit);
-  pool.resize(pages);
-  pages_.report_limit(group);
+  pool.go_to_limit();
   ++state_.counters.resizes;
   pages_.digest().take(Digest::Step::resize, group, pages);
   pages_.end_operation(Operation::resize);
@@ -52,8 +53,12 @@ void Drainer::pass(std::size_t group) {
   Pool& pool = state_.pools[group];
   Passes& passes = passes_[group];
   passes.pending = false;
+  const std::uint64_t changes = pool.changes();
   pool.reap();
-  if (!pool.draining()) return;
+  if (!pool.draining()) {
+    if (pool.changes() != changes) pages_.end_operation(Operation::resize);
+    return;
+  }
   const std::uint64_t had = pool.surplus();
   if (had > 0 && state_.index->sizes(group).evictable > 0) pages_.evict(group, had, Cause::limit);
   const std::size_t relocated = relocate(group);
@@ -110,9 +115,12 @@ void Drainer::releasing(const Lock& lock) { note(lock); }
 void Drainer::releasing(const RequestState& request) { note(request); }
 
 void Drainer::go_on() {
-  for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    if (passes_[g].pending && passes_[g].countdown > 0) --passes_[g].countdown;
-    else if (passes_[g].pending) pass(g);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    Passes& passes = passes_[g];
+    passes.pending |= state_.pools[g].drained();
+    if (passes.pending && passes.countdown > 0) --passes.countdown;
+    else if (passes.pending) pass(g);
+  }
 }
 
 std::vector<Blocker> Drainer::blockers(std::size_t group) const {

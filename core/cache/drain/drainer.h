@@ -26,7 +26,7 @@ class Drainer {
  private:
   /// Decides whether a pass over a draining pool is worth its cost.
   struct Passes {
-    bool pending = false;         ///< a page was unlocked since the last pass
+    bool pending = false;         ///< a draining page was unlocked or freed since the last pass
     std::uint32_t backoff = 0;    ///< operations between passes
     std::uint32_t countdown = 0;  ///< operations until the next pass
   };

@@ -59,8 +59,10 @@ class IndexPort final : public Port<PrefixIndex> {
     return summed(read("sizes", [&](PrefixIndex& index) { return index.sizes(group); }));
   }
   Tick now() const { return read("now", &PrefixIndex::now); }
-  void use_policy(std::size_t group, EvictionStrategy* policy) {
-    call("use_policy", &PrefixIndex::use_policy, group, policy);
+  bool use_policy(std::size_t group, EvictionStrategy* policy) {
+    bool follows = true;  // an index that throws may have kept the pointer, so the pool must keep the policy
+    call("use_policy", [&](PrefixIndex& index) { follows = index.use_policy(group, policy); });
+    return follows;
   }
   void visit(NodeVisitor& visitor) const { call("visit", &PrefixIndex::visit, visitor); }
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;

@@ -48,6 +48,7 @@ void PageFlow::report_limit(std::size_t group) {
   if (limit == std::exchange(limits_[group], limit)) return;
   state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
                      limit == kUnlimited ? kUnlimited : limit * state_.page_size);
+  if (state_.tenants) state_.tenants->all_changed();  // floors are parts of the limit
 }
 
 GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor,
@@ -144,19 +145,21 @@ std::uint64_t PageFlow::flush(NamespaceId space, bool below) {
   return tokens;
 }
 
-void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+bool PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
                           std::string component) {
   if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
   auto guarded =
       std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
   // The index stops using the old one before the pool destroys it.
-  state_.index->use_policy(group, guarded.get());
+  if (!state_.index->use_policy(group, guarded.get())) return false;
   state_.groups[group].policy = name;
   state_.groups[group].eviction = guarded.get();
-  state_.pools[group].use_policy(std::move(guarded));
+  auto before = state_.pools[group].use_policy(std::move(guarded));
+  if (state_.index->has_thrown()) retired_.push_back(std::move(before));
   look_for_prints();
   if (publisher_) publisher_->policy(group);
   end_operation(Operation::policy);
+  return true;
 }
 
 /// Ranks all nodes again. Some were ranked by the failed policy, and later ones by its replacement.

@@ -70,9 +70,9 @@ class PageFlow {
   std::uint64_t flush(NamespaceId space, bool below = true);
   /// Reports the limit of a group's pool to the index, if it has changed.
   void report_limit(std::size_t group);
-  /// Replaces the policy of a group. `component`: its name in error messages; may be empty (`name` is used). All
-  /// policies of pools are PolicyGuards.
-  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+  /// Replaces the policy of a group. Returns false, and changes nothing, if the index cannot evict in its order.
+  /// `component`: its name in error messages; may be empty (`name` is used). All policies of pools are PolicyGuards.
+  bool use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
                   std::string component = {});
 
   /// Frees pages that the index evicted, and counts them as evicted. `by` as in free.
@@ -109,6 +109,7 @@ class PageFlow {
   Publisher* publisher_ = nullptr;
   TierListener* tier_ = nullptr;
   bool prints_wanted_ = false;
+  std::vector<std::shared_ptr<EvictionStrategy>> retired_;  ///< replaced ones that an index that threw may still use
 };
 
 }  // namespace canopy

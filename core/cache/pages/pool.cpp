@@ -138,6 +138,7 @@ void Pool::refuse(std::span<const Page> taken, Page page) {
 
 bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
   last_runs_.clear();
+  last_runs_.reserve(out.size());  // once pages are out, nothing may lack memory
   const bool had = take(out, [&](std::size_t i, Page first, std::size_t count) {
     const Page in_segment = first % parts_.segment_pages;
     std::fill_n(&owners_[first / parts_.segment_pages][in_segment], count, owner);
@@ -163,6 +164,7 @@ bool Pool::free(std::span<const Page> pages) {
     mark_all(done, true);
     return false;
   }
+  if (draining() && !drained_) drained_ = std::ranges::any_of(pages, [&](Page page) { return drains(page); });
   if (parts_.allocator->call("free", &SlotAllocator::free, pages)) return true;
   mark_all(pages.size(), true);
   parts_.allocator->wrong(
@@ -188,13 +190,16 @@ void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
   parts_.allocator->withdraw({segment.all.first + segment.offered, pages});
 }
 
-void Pool::resize(std::uint64_t limit) {
+void Pool::set_limit(std::uint64_t limit) {
   parts_.limit = limit;
   refused_ = false;
+}
+
+void Pool::go_to_limit() {
   // Draining segments are offered again first.
   while (draining() && growable() > 0 && grow()) {
   }
-  std::uint64_t excess = offered() - std::min(offered(), limit);
+  std::uint64_t excess = offered() - std::min(offered(), parts_.limit);
   if (excess == 0) return;
   std::vector<std::size_t> emptiest(segments_.size());
   std::iota(emptiest.begin(), emptiest.end(), 0);
@@ -237,6 +242,7 @@ bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
 
 void Pool::reap() {
   draining_ = 0;
+  drained_ = false;
   std::uint32_t idle = 0;
   for (PoolSegment& segment : segments_) {
     const PoolSegment before = segment;
@@ -271,9 +277,8 @@ std::string Pool::memory() const {
       parts_.group, has, page_bytes(), static_cast<double>(has * page_bytes()) / (1 << 20), has * page, wanted);
 }
 
-EvictionStrategy* Pool::use_policy(std::shared_ptr<EvictionStrategy> policy) {
-  parts_.eviction = std::move(policy);
-  return parts_.eviction.get();
+std::shared_ptr<EvictionStrategy> Pool::use_policy(std::shared_ptr<EvictionStrategy> policy) {
+  return std::exchange(parts_.eviction, std::move(policy));
 }
 
 }  // namespace canopy

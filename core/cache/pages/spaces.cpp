@@ -36,19 +36,23 @@ NamespaceId Spaces::intern(const Space& space) {
   append_field(key, space.tenant);
   append_field(key, space.adapter);
   append_field(key, space.salt);
-  const auto [found, is_new] = ids_.emplace(std::move(key), static_cast<NamespaceId>(ids_.size()));
-  if (is_new) {
-    std::string salt;
-    if (!space.tenant.empty()) salt += fmt::format("tenant:{}/", space.tenant);
-    if (!space.adapter.empty()) salt += fmt::format("adapter:{}/", space.adapter);
-    salt += space.salt;
-    if (salt.ends_with('/') && space.salt.empty()) salt.pop_back();
-    tuples_.push_back(
-        {std::move(salt), std::string(space.adapter), std::string(space.tenant), std::string(space.salt)});
-    names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
-                                 space.salt.empty() ? "" : fmt::format("/*{}", names_.size())));
-  }
-  return found->second;
+  if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
+  std::string salt;
+  if (!space.tenant.empty()) salt += fmt::format("tenant:{}/", space.tenant);
+  if (!space.adapter.empty()) salt += fmt::format("adapter:{}/", space.adapter);
+  salt += space.salt;
+  if (salt.ends_with('/') && space.salt.empty()) salt.pop_back();
+  Tuple tuple{std::move(salt), std::string(space.adapter), std::string(space.tenant), std::string(space.salt)};
+  std::string name = fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
+                                 space.salt.empty() ? "" : fmt::format("/*{}", names_.size()));
+  // If memory runs out at any step, there is no such namespace yet; a tuple may then be left over for the next one.
+  const auto number = static_cast<NamespaceId>(names_.size());
+  if (names_.size() == names_.capacity()) names_.reserve(2 * names_.size());
+  if (tuples_.size() == names_.size()) tuples_.emplace_back();
+  tuples_.back() = std::move(tuple);
+  ids_.emplace(std::move(key), number);
+  names_.push_back(std::move(name));
+  return number;
 }
 
 }  // namespace canopy

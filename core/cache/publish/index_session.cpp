@@ -61,12 +61,13 @@ FeedSink* IndexSession::feed() const {
   return impl_->publisher && impl_->publisher->has_feed() ? &impl_->publisher->sink() : nullptr;
 }
 
-void IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
-  index().use_policy(0, policy.get());
+bool IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+  if (!index().use_policy(0, policy.get())) return false;
   impl_->state.groups[0].policy = name;
   impl_->state.groups[0].eviction = policy.get();
   impl_->policy = std::move(policy);
   if (impl_->publisher) impl_->publisher->policy(0);
+  return true;
 }
 
 NamespaceId IndexSession::intern(const Space& space, bool& is_new) {

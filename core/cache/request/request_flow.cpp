@@ -57,8 +57,14 @@ void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt)
 
 RequestState* RequestFlow::begin(const RequestSpec& spec) {
   if (refuses(spec, "Engine::begin")) return nullptr;
+  if (state_.tenants) state_.tenants->of(spec.space);  // nothing below may lack memory once there is a lock
   RequestState& request = make(spec, spec.prompt);
-  match(request);
+  try {
+    match(request);
+  } catch (...) {
+    unmake(request);
+    throw;
+  }
   retentions_.begin(request, spec.retention);
   ++state_.counters.requests;
   state_.counters.prompt_tokens += request.prompt;
@@ -97,6 +103,13 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   return request;
 }
 
+/// Takes back a request that holds nothing and that nothing was told of.
+void RequestFlow::unmake(RequestState& request) {
+  request.stage = RequestState::Stage::ended;
+  take_out(state_.live, request);
+  state_.idle.emplace_back(&request);
+}
+
 void RequestFlow::destroy(RequestState& request) {
   if (request.stage != RequestState::Stage::ended) end(request, Ending::aborted);
   take_out(ended_, request);
@@ -112,11 +125,13 @@ Key RequestFlow::reusable_key(const RequestState& request) {
   return {request.space, encode(tokens.first(reusable(request.space, tokens, usable, total, request.chunk)))};
 }
 
-/// Finds and locks the resident part of a request's tokens that it can afford, and sets its rows.
+/// Finds and locks the resident part of a request's tokens that it can afford, and sets its rows. If memory runs out,
+/// it holds nothing.
 void RequestFlow::match(RequestState& request) {
   request.matched = 0;
   const RequestFacts facts = facts_of(request, request.tokens, Ending::none);
   const Key key = reusable_key(request);
+  make_room(request, key);
   set_rows(request, timed(state_, [&] {
              request.lock = state_.index->match(key, facts);
              return state_.index->pages(request.lock);
@@ -153,6 +168,7 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   {
     IndexTimer timer(state_);
     if (state_.index->peek(key).length <= request.computed) return 0;
+    make_room(request, key);
     found = state_.index->find(key);
     deeper = state_.index->hold(found.node);
   }
@@ -162,8 +178,8 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
     return 0;
   }
   const std::size_t until = deeper.length / state_.page_size;
+  drainer_.releasing(request);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) free_owned(request, g, 0, until, "a rematch");
-  drainer_.releasing(request.lock);
   pages_.release(request.lock, request.space, nullptr);
   request.lock = deeper;
   request.own_from = until;
@@ -189,7 +205,7 @@ void RequestFlow::retract(RequestState& request) {
   request.stage = RequestState::Stage::retracted;
   ++state_.counters.retracted;
   release_all(request, Ending::retracted);
-  request.matched = request.computed = 0;
+  request.matched = request.computed = request.retained = 0;
   publish(request, RequestPhase::retracted);
   pages_.digest().take(Digest::Step::retract, request.id, request.tokens.size());
   pages_.end_operation(Operation::retract);
@@ -201,8 +217,8 @@ std::uint32_t RequestFlow::resume(RequestState& request) {
     misused(request, "Request::resume, but it was not retracted");
     return request.matched;
   }
-  request.stage = RequestState::Stage::running;
   match(request);
+  request.stage = RequestState::Stage::running;
   publish(request, RequestPhase::resumed);
   pages_.digest().take(Digest::Step::resume, request.id, request.tokens.size(), request.matched);
   pages_.end_operation(Operation::begin);
@@ -219,7 +235,8 @@ void RequestFlow::end(RequestState& request, Ending ending) {
   const bool finished = ending == Ending::finished, fetch = ending == Ending::none;
   if (!fetch) ++(finished ? state_.counters.finished : state_.counters.aborted);
   if (finished) retentions_.finish(request);
-  release_all(request, ending);
+  // Policies were told of the end of a retracted request when it was retracted.
+  release_all(request, request.stage == RequestState::Stage::retracted ? Ending::none : ending);
   publish(request, finished || fetch ? RequestPhase::finished : RequestPhase::aborted);
   if (!fetch) pages_.digest().take(Digest::Step::end, request.id, finished);
   request.stage = RequestState::Stage::ended;
@@ -252,8 +269,16 @@ RequestFlow::Arrival RequestFlow::arrival(const RequestSpec& spec, bool prints_w
 RequestState* RequestFlow::begin_fetch(const RequestSpec& spec, Units units) {
   RequestState& request = make(spec, spec.prompt.first(units + state_.overlap));
   request.fetches = true;
+  Key key{.space = spec.space, .words = {}};
+  try {
+    key.words = encode(request.tokens);
+    make_room(request, key);
+  } catch (...) {
+    unmake(request);
+    throw;
+  }
   set_rows(request, timed(state_, [&] {
-             request.lock = state_.index->hold(state_.index->find({spec.space, encode(request.tokens)}).node);
+             request.lock = state_.index->hold(state_.index->find(key).node);
              return state_.index->pages(request.lock);
            }));
   if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
@@ -276,10 +301,11 @@ std::size_t RequestFlow::reserve_fetch(RequestState& request, std::span<const st
   }
   std::size_t extended = 0;
   for (; extended < groups && count > 0; ++extended) {
+    std::vector<Page>& row = request.rows[extended];
+    make_room(row, first + count);
     scratch_.resize(wanted(extended));
     if (!state_.pools[extended].allocate(scratch_, request.id)) break;
     state_.owned[extended] += scratch_.size();
-    std::vector<Page>& row = request.rows[extended];
     row.resize(first + count);
     std::size_t next = 0;
     for (std::size_t i = 0; i < count; ++i) row[first + i] = from[extended][i] != 0 ? scratch_[next++] : 0;

@@ -91,6 +91,7 @@ class RequestFlow {
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   void make_state();
   RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);
+  void unmake(RequestState& request);
   void use_prints(RequestFacts& facts, std::span<const Token> prompt);
   void set_moving(RequestState& request, bool moving);
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
@@ -109,6 +110,8 @@ class RequestFlow {
 
   // request_flow_pages.cpp
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
+  void make_room(std::vector<Page>& row, std::size_t length);
+  void make_room(RequestState& request, const Key& key);
   void set_rows(RequestState& request, const GroupPages& resident);
   bool extend(RequestState& request, std::size_t group, std::size_t length);
   std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);

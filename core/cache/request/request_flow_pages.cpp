@@ -41,6 +41,17 @@ StorePort* RequestFlow::store_for(const RequestState& request, const char* call,
   return store;
 }
 
+/// Takes memory for a row of `length` pages, and for the end of the request, which frees them.
+void RequestFlow::make_room(std::vector<Page>& row, std::size_t length) {
+  for (std::vector<Page>* const each : {&row, &scratch_})
+    if (each->capacity() < length) each->reserve(std::max(length, 2 * each->capacity()));
+}
+
+/// Takes memory for rows of as many pages as a key may have in the index.
+void RequestFlow::make_room(RequestState& request, const Key& key) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) make_room(request.rows[g], key.words.size() / state_.page_size);
+}
+
 /// Points a request's rows at the pages under its lock.
 void RequestFlow::set_rows(RequestState& request, const GroupPages& resident) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
@@ -99,6 +110,7 @@ bool RequestFlow::extend(RequestState& request, std::size_t group, std::size_t l
   const PageNeeds& needs = pool.needs();
   const std::size_t had = row.size();
   if (length <= had) return true;
+  make_room(row, length);
   scratch_.resize(needs.count(had, length));
   if (!pool.allocate(scratch_, request.id)) return false;
   state_.owned[group] += scratch_.size();
@@ -181,6 +193,7 @@ void RequestFlow::trim(RequestState& request, std::size_t group, std::size_t pag
   if (page <= first) return;
   if (const auto from = static_cast<Units>(std::min(page, request.own_from) * state_.page_size);
       from > request.lock.from[group]) {
+    drainer_.releasing(request.lock);
     IndexTimer timer(state_);
     state_.index->relax(request.lock, group, from);
     if (state_.tenants) state_.tenants->changed(request.space);

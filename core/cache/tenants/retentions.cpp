@@ -1,6 +1,7 @@
 #include "retentions.h"
 
 #include <algorithm>
+#include <new>
 
 #include <cache/guard/index_port.h>
 #include <cache/publish/publisher.h>
@@ -15,13 +16,21 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
   if (!tenants) return;
   const TenantId tenant = tenants->of(request.space);
   const auto number = static_cast<std::size_t>(tenant);
-  if (promised_.size() <= number) promised_.resize(number + 1);
+  try {
+    if (promised_.size() <= number) promised_.resize(number + 1);
+    request.promises.reserve(wanted.size());
+  } catch (const std::bad_alloc&) {
+    return;  // nothing is promised
+  }
   const Lock& lock = request.lock;
   const Units kept = lock.length - state_.index->unkept(lock.node);
   const std::uint64_t budget = tenants->share(tenant).pins, charged = tenants->kept_tokens(tenant) + promised_[number];
   const auto cost = [&](Units units) { return units - std::min(units, kept); };
   for (const Retention& retention : wanted) {
-    const Units units = state_.whole_pages(std::min(retention.tokens, request.prompt));
+    // A prefix can only end where every group has a page or a state.
+    const PageNeeds& needs = state_.pools[0].needs();
+    const Units tokens = std::min(retention.tokens, request.prompt),
+                units = tokens - tokens % (needs.page_size * needs.grid);
     const Units most = std::max(request.retained, units);
     if (charged + cost(most) > budget) {
       tenants->refused_pins(tenant, units - std::min(units, request.retained));
@@ -42,14 +51,21 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
   promised_[number] += request.promised;
 }
 
-/// Locks the first `units` units of a request's tokens. Returns an empty lock if the system has no memory for it.
+/// Locks what is resident of the first `units` units of a request's tokens. Returns an empty lock if nothing is, or if
+/// the system has no memory for it.
 Lock Retentions::hold(const RequestState& request, Units units) {
-  const auto words = state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), words_);
+  std::span<const std::uint32_t> words;
+  try {
+    words = state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), words_);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+  Found found;
   const Lock lock = timed(state_, [&] {
-    const Found found = state_.index->find({request.space, words});
-    return found.length == units ? state_.index->hold(found.node) : Lock{};
+    found = state_.index->find({request.space, words});
+    return found.length > 0 ? state_.index->hold(found.node) : Lock{};
   });
-  if (lock.length == units || lock.node == NodeId::none) return lock;
+  if (lock.length == found.length || lock.node == NodeId::none) return lock;
   pages_.release(lock, request.space, nullptr);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include <cache/cache_state.h>
 #include <cache/guard/index_port.h>
@@ -45,18 +46,25 @@ Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std
     if (tenant.name != "*") add(tenant.name, tenant.share);
 }
 
-/// Adds a tenant with the next number.
+/// Adds a tenant with the next number. If memory runs out, nothing has changed.
 TenantId Tenants::add(std::string_view name, const TenantShare& share) {
   const auto number = static_cast<TenantId>(all_.size());
-  Tenant& tenant = all_.emplace_back();
+  reserve();
+  Tenant tenant;
   tenant.figures.name = name;
   tenant.figures.share = share;
   set_units(tenant);
   if (!name.empty() && number != TenantId::unnamed) ids_.emplace(name, number);
+  all_.push_back(std::move(tenant));
   floors_ += share.floor;
-  for (std::vector<Losers>* each : {&losers_, &floored_})
-    for (Losers& losers : *each) losers.grow(all_.size());
   return number;
+}
+
+/// Takes memory for one tenant more.
+void Tenants::reserve() {
+  if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 1);
+  for (std::vector<Losers>* each : {&losers_, &floored_})
+    for (Losers& losers : *each) losers.grow(all_.size() + 1);
 }
 
 /// Converts the tokens of a share into units of each group.
@@ -118,26 +126,32 @@ std::string Tenants::flaw_of_share(std::string_view name, const TenantShare& sha
                      grouped(floors), serves_ ? "pool has" : "host tier is for a pool of", grouped(has));
 }
 
-bool Tenants::set_share(std::string_view name, const TenantShare& share) {
+bool Tenants::make_room(std::string_view name) {
+  try {
+    if (ids_.contains(std::string(name))) return true;
+    reserve();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return open(all_.size(), {});
+}
+
+void Tenants::set_share(std::string_view name, const TenantShare& share) {
   const auto known = ids_.find(std::string(name));
   if (known == ids_.end()) {
-    // First what may lack memory.
-    if (!open(all_.size(), {})) return false;
     const TenantId tenant = add(name, share);
     for (std::size_t i = 0; i < of_space_.size(); ++i) {
       const auto space = static_cast<NamespaceId>(i);
       if (!of_space_[i] || state_.spaces.tuple_of(space).tenant != name) continue;
       if (state_.index->assign(space, tenant)) changed(*std::exchange(of_space_[i], tenant));
     }
-    changed(tenant);
-    return true;
+    return changed(tenant);
   }
   Tenant& tenant = at(known->second);
   floors_ = floors_with(name, share);
   tenant.figures.share = share;
   set_units(tenant);
   changed(known->second);
-  return true;
 }
 
 std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {
@@ -262,10 +276,15 @@ std::uint64_t Tenants::may_put(NamespaceId space, std::uint64_t now_us) {
   if (budget == kUnlimited) return kUnlimited;
   constexpr double kMinuteUs = 60e6;
   const double more = static_cast<double>(budget) * static_cast<double>(now_us - tenant.counted_us) / kMinuteUs;
-  if (more >= 1) {
-    const double left = static_cast<double>(tenant.puts_left) + more;
-    tenant.puts_left = left >= static_cast<double>(budget) ? budget : static_cast<std::uint64_t>(left);
+  if (more >= static_cast<double>(budget - std::min(budget, tenant.puts_left))) {
+    tenant.puts_left = budget;
     tenant.counted_us = now_us;
+  } else if (more >= 1) {
+    // The time of a part of a token counts for the next one.
+    const auto whole = static_cast<std::uint64_t>(more);
+    tenant.puts_left += whole;
+    tenant.counted_us +=
+        static_cast<std::uint64_t>(static_cast<double>(whole) * kMinuteUs / static_cast<double>(budget));
   }
   return tenant.puts_left;
 }

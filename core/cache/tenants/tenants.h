@@ -44,9 +44,10 @@ class Tenants {
   /// Returns the reason why a tenant may not have this share, such as that all shares would promise more than the pool
   /// has. Empty if it may.
   std::string flaw_of_share(std::string_view name, const TenantShare& share) const;
-  /// Gives a tenant another share, or a share of its own. Returns false, and changes nothing, if the system has no
-  /// memory. REQUIRES: flaw_of_share is empty.
-  bool set_share(std::string_view name, const TenantShare& share);
+  /// Takes the memory for a share of its own, which a tenant may not have yet. Returns false if the system has none.
+  bool make_room(std::string_view name);
+  /// Gives a tenant another share, or a share of its own. REQUIRES: flaw_of_share is empty; make_room.
+  void set_share(std::string_view name, const TenantShare& share);
   const TenantShare& share(TenantId tenant) const { return at(tenant).figures.share; }
 
   /// Tells that an operation of a namespace may have made pages of its tenant resident or evictable.
@@ -58,7 +59,7 @@ class Tenants {
   struct Loser {
     TenantId tenant{};
     std::uint64_t most = 0;        ///< pages that it may lose before the choice is made again
-    bool floor_gives_way = false;  ///< its floor protects them, but locks have left nothing else
+    bool floor_gives_way = false;  ///< its floor protects them, but nothing else may leave
   };
   /// Chooses the tenant that loses pages of a group so that `pages` more become free. `taker`: the tenant that needs
   /// them; nothing: none in particular. Returns nothing if no page may be evicted.
@@ -109,6 +110,7 @@ class Tenants {
   Tenant& at(TenantId tenant) { return all_[static_cast<std::size_t>(tenant)]; }
   const Tenant& at(TenantId tenant) const { return all_[static_cast<std::size_t>(tenant)]; }
   TenantId add(std::string_view name, const TenantShare& share);
+  void reserve();
   void set_units(Tenant& tenant);
   std::uint64_t floors_with(std::string_view name, const TenantShare& share) const;
   std::uint64_t held(std::size_t group, TenantId tenant) const;

@@ -87,10 +87,11 @@ class IndexUpkeep {
   virtual void set_capacity(std::size_t group, std::uint64_t units) {
     static_cast<void>(group), static_cast<void>(units);
   }
-  /// Replaces a group's policy and ranks the waiting nodes once. REQUIRES: the policy and its library outlive the
-  /// index, or the next use_policy() of the group.
-  virtual void use_policy(std::size_t group, EvictionStrategy* policy) {
-    static_cast<void>(group), static_cast<void>(policy);
+  /// Replaces a group's policy and ranks the waiting nodes once. Returns false, and changes nothing, if the index
+  /// cannot evict in the order of this policy. REQUIRES: the policy and its library outlive the index, or the next
+  /// use_policy() of the group that returns true.
+  virtual bool use_policy(std::size_t group, EvictionStrategy* policy) {
+    return static_cast<void>(group), static_cast<void>(policy), true;
   }
   /// Visits every node of a group that waits to be evicted.
   virtual void waiting(std::size_t group, QueueVisitor& visitor) const {

@@ -9,7 +9,7 @@
 ///     loaded.
 ///  2. Interfaces are Itanium vtables, which g++ and clang lay out alike. Only plain structs, spans and `const char*`
 ///     cross the boundary.
-///  3. An interface has a version, "canopy.PrefixIndex/11.0". A new major version may change anything. A new minor
+///  3. An interface has a version, "canopy.PrefixIndex/12.0". A new major version may change anything. A new minor
 ///     version only appends: virtual functions with a default, and fields of Context with a default.
 ///  4. A host accepts components of its own major version whose minor version is at most its own. It calls an appended
 ///     function only if the component's minor version has it (Offer::minor).

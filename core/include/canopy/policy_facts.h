@@ -8,7 +8,7 @@ namespace canopy {
 /// Time and memory pressure for a policy, in units of its group. There is no wall clock, so that a recording replays to
 /// the same decisions.
 struct PolicyClock {
-  std::uint64_t allocated = 0;          ///< units inserted since the index was created: time measured in work
+  std::uint64_t allocated = 0;          ///< units of new nodes since the index was created: time measured in work
   std::uint64_t used = 0;               ///< units resident now
   std::uint64_t capacity = kUnlimited;  ///< units that the pool may hold
   Tick now = 0;

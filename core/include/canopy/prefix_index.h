@@ -103,7 +103,7 @@ class LeavingVisitor {
 /// (IndexUse::inserts_cut_short); evict, release and clear never fail for lack of memory.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/11.0";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/12.0";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the index's keys

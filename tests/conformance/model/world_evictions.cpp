@@ -194,8 +194,7 @@ Outcome World::assign(NamespaceId space, TenantId tenant) {
 Outcome World::replace_policy(const Operation& operation, std::size_t group) {
   Part& part = parts_[group];
   if (!operation.of) {
-    part.policy ^= 1;
-    index_->use_policy(group, part.policies[part.policy].get());
+    if (index_->use_policy(group, part.policies[part.policy ^ 1].get())) part.policy ^= 1;
     return {};
   }
   if (!has(*operation.of)) return {};

@@ -150,6 +150,18 @@ TEST_CASE(
   CHECK(policy->came[4].empty());
 }
 
+TEST_CASE("policies: one that the index cannot follow is refused, and the engine keeps its own") {
+  const auto engine = engine_of(
+      "{page_size: 4, index: hash_chain, groups: {full: {capacity: 64, allocator: free_list, eviction: lru}}}");
+  const auto newest = *plugins().make<EvictionStrategy>("mru", {});
+  CHECK_FALSE(engine->use_policy(0, newest, "mru"));
+  CHECK(engine->policy(0) == "lru");
+  CHECK(newest.use_count() == 1);
+  CHECK(engine->use_policy(0, *plugins().make<EvictionStrategy>("lru", {}), "my lru"));
+  CHECK(engine->policy(0) == "my lru");
+  CHECK(engine->ledger().violations() == 0);
+}
+
 TEST_CASE("policies: facts of which nothing was said are those of an empty pool without a limit") {
   for (const PolicyClock& clock : {PolicyClock(), NodeFacts().clock, RequestFacts().clock}) {
     CHECK(clock.allocated == 0);
@@ -185,8 +197,10 @@ TEST_CASE("policies: each request that arrives ends once under its id, however i
   std::vector<std::uint64_t> ids;
   {
     Request same = engine->begin(arrival(prompt)), again = engine->begin(arrival(prompt));
-    Request dropped = engine->begin(arrival(tokens(5'000, 10)));
-    for (const Request* request : {&same, &again, &dropped}) ids.push_back(request->id());
+    Request dropped = engine->begin(arrival(tokens(5'000, 10))), gone = engine->begin(arrival(prompt));
+    for (const Request* request : {&same, &again, &dropped, &gone}) ids.push_back(request->id());
+    gone.retract();
+    gone.abort();
     again.retract();
     again.resume();
     REQUIRE(again.reserve(103));
@@ -201,6 +215,7 @@ TEST_CASE("policies: each request that arrives ends once under its id, however i
   CHECK(policy->prompts[ids[1]] == 100);
   CHECK(policy->prompts[ids[2]] == 10);
   CHECK(policy->endings[ids[2]] == std::vector{Ending::aborted});
+  CHECK(policy->endings[ids[3]] == std::vector{Ending::retracted});
   struct First final : NodeVisitor {
     NodeId id{};
     void node(const NodeView& node) override { id = node.facts.id; }

@@ -85,7 +85,7 @@ TEST_CASE("pool: an emptiest segment of one page is taken first") {
   REQUIRE(pool.allocate(pages, 1));
   const Page one = 1;
   REQUIRE(pool.free({&one, 1}));
-  pool.resize(4);
+  pool.set_limit(4), pool.go_to_limit();
   CHECK(pool.segments()[0].offered == 1);
   CHECK(pool.offered() == 4);
   CHECK_FALSE(pool.draining());

@@ -196,6 +196,30 @@ TEST_CASE("draining waits for a pinned node, names it, and relocates it when it 
   check_settled(*engine);
 }
 
+TEST_CASE("draining ends with the page that is freed last, however it is freed") {
+  const auto engine = engine_of(kElastic);
+  const auto same = tokens(1, 32), other = tokens(900, 28);
+  {
+    Request first = engine->begin(arrival(same, 0)), rest = engine->begin(arrival(other, 0)),
+            spare = engine->begin(arrival(same, 0));
+    REQUIRE(first.reserve(32));
+    REQUIRE(rest.reserve(28));
+    REQUIRE(spare.reserve(32));
+    engine->resize(0, 15);
+    REQUIRE(engine->pool(0).draining());
+    REQUIRE(engine->blockers(0).size() == 1);
+    CHECK(engine->blockers(0)[0].request == spare.id());
+    first.commit(32);
+    spare.commit(32);  // its pages are spare
+    first.finish(32);
+    spare.finish(32);
+    rest.finish(28);
+  }
+  CHECK_FALSE(engine->pool(0).draining());
+  CHECK(engine->pool(0).occupancy().capacity == 15);
+  check_settled(*engine);
+}
+
 TEST_CASE("a pool that grows again keeps its draining segments") {
   const auto engine = engine_of(kElastic);
   Request request = engine->begin(arrival(tokens(1, 256), 0));
@@ -245,10 +269,10 @@ TEST_CASE("a lower limit takes the emptiest segments, wherever they lie, so that
   for (const Page page : pages)
     if (page / 4 == 3 || (page / 4 == 5 && page % 4 != 0)) gone.push_back(page);
   REQUIRE(pool.free(gone));
-  pool.resize(27);
+  pool.set_limit(27), pool.go_to_limit();
   CHECK(pool.segments()[3].state() == SegmentState::absent);
   CHECK_FALSE(pool.draining());
-  pool.resize(23);
+  pool.set_limit(23), pool.go_to_limit();
   CHECK(pool.segments()[5].state() == SegmentState::draining);
   CHECK(pool.segments()[5].draining == 1);
   for (const std::size_t full : {0U, 1U, 2U, 4U, 6U, 7U}) CHECK(pool.segments()[full].state() == SegmentState::offered);
@@ -260,7 +284,7 @@ TEST_CASE("segments that become empty give their memory back") {
   Pool pool = pool_on(memory, 99, 99);
   REQUIRE(pool.open());
   CHECK(memory->left_ == 0);
-  pool.resize(39);
+  pool.set_limit(39), pool.go_to_limit();
   CHECK(memory->left_ == 15);
   CHECK(pool.offered() == 39);
 }

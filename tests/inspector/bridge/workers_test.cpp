@@ -27,6 +27,25 @@ Sent stored(std::uint64_t sequence, std::optional<int> parent, const std::vector
   return sent;
 }
 
+/// The same, of blocks whose tokens are their hashes.
+Sent of_itself(std::uint64_t sequence, std::optional<int> parent, const std::vector<int>& hashes) {
+  std::vector<Token> tokens;
+  for (const int hash : hashes) tokens.insert(tokens.end(), kPage, static_cast<Token>(hash));
+  return stored(sequence, parent, hashes, tokens);
+}
+
+/// A message that a block was removed; without a hash, all of them.
+Sent removed(std::uint64_t sequence, std::optional<int> hash) {
+  kv_events::EventBatch batch;
+  kv_events::Event event;
+  event.kind = hash ? kv_events::EventKind::removed : kv_events::EventKind::cleared;
+  if (hash) batch.set_hashes(event, std::vector{kv_events::signed_hash(*hash)});
+  batch.events.push_back(event);
+  Sent sent{sequence, {}};
+  kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
+  return sent;
+}
+
 }  // namespace
 
 TEST_CASE("workers of several servers and ranks stand side by side, each with its own tree") {
@@ -113,11 +132,6 @@ TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever
 }
 
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
-  const auto of_itself = [](std::uint64_t sequence, std::optional<int> parent, const std::vector<int>& hashes) {
-    std::vector<Token> tokens;
-    for (const int hash : hashes) tokens.insert(tokens.end(), kPage, static_cast<Token>(hash));
-    return stored(sequence, parent, hashes, tokens);
-  };
   Followed followed(false);
   followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
   followed.hear(of_itself(2, 3, {4, 5}), false);  // 1 told of 3, and is lost
@@ -145,4 +159,26 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   followed.hear(of_itself(5, 10, {11}), false);
   followed.turn();
   CHECK(followed.follower.tree()->blocks().count() == 8);
+}
+
+TEST_CASE("blocks whose parent comes late are shared with other servers from then on") {
+  Followed followed(false, 2);
+  followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
+  followed.hear(of_itself(0, std::nullopt, {1, 2, 3, 4, 5}), false, 1);
+  followed.hear(of_itself(1, 3, {4, 5}), false);
+  followed.hear(of_itself(2, 5, {6}), false);
+  followed.hear(removed(3, 4), false);
+  const canopy::bridge::Common& common = followed.follower.tree()->common();
+  CHECK(common.blocks_of(0) == 4);
+  CHECK(common.shared_of(0) == 2);
+  followed.hear(of_itself(4, 2, {3}), false);
+  followed.turn();
+  REQUIRE(followed.follower.tree()->orphans() == 0);
+  CHECK(common.blocks_of(0) == 5);
+  CHECK(common.shared_of(0) == 4);  // all but 6
+  CHECK(common.shared_of(1) == 4);  // all but 4
+  followed.hear(removed(5, 5), false);
+  CHECK(common.shared_of(1) == 3);
+  followed.hear(removed(1, std::nullopt), false, 1);
+  CHECK(common.shared_of(0) == 0);
 }

@@ -258,6 +258,9 @@ TEST_CASE("what takes something away must be held, and a limit and a policy can 
     REQUIRE(sent.size() == 1);
   }
   // Two limits and one policy were sent; Enter in the field of the limit sends none.
+  CHECK_FALSE(Ink().has("undo: lru"));  // the policy has not changed yet
+  shown.script.say(TextKind::policy, 0, "lfu");
+  shown.turn(Operation::policy);
   shown.screen.hold(*shown.app, shown.at("undo: lru"));
   shown.draw();
   auto sent = shown.take();

@@ -218,6 +218,21 @@ TEST_CASE("hash_chain does what the models say where it shares what is computed 
     }
 }
 
+TEST_CASE("hash_chain takes another policy only if that has its order") {
+  const auto lru = make<EvictionStrategy>("lru", {}), next = make<EvictionStrategy>("lru", {});
+  auto lfu = make<EvictionStrategy>("lfu", {});
+  const std::array groups{Group{"full", kWholePath, kUnlimited, lru.get()}};
+  const auto index = make<PrefixIndex>("hash_chain", {1, 0, groups});
+  CHECK_FALSE(index->use_policy(0, lfu.get()));
+  lfu.reset();  // it is not called any more
+  const Words words{1, 2, 3};
+  const std::array<Page, 3> pages{1, 2, 3};
+  const RequestFacts request;
+  index->release(index->insert({}, {NamespaceId::shared, words}, {pages}, {}).lock, &request);
+  CHECK(index->use_policy(0, next.get()));
+  CHECK(index->evict(0, 1)[0].front() == 3);
+}
+
 TEST_CASE("hash_chain says what it cannot serve") {
   const auto lru = make<EvictionStrategy>("lru", {}), window = make<EvictionStrategy>("lru", {});
   const auto refused = [](const PrefixIndex::Context& context) {

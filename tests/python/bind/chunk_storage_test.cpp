@@ -154,8 +154,9 @@ const std::vector<std::uint8_t> kAll(20, 1), kNone(20, 0);
 
 TEST_CASE("a damaged record costs only itself, also where several calls are reported at a time") {
   World world;
-  world.store(0, 20);
+  world.store(0, 1);  // it is read by the first of the calls
   world.shelf->records.begin()->second[ChunkStorage::record_bytes(kRow) - 1] ^= std::byte{1};
+  world.store(0, 20);
   world.shelf->hold = true;
   world.storage.begin(++world.jobs, true, World::chunks(0, 20));
   while (world.shelf->gets < 2) std::this_thread::yield();

@@ -242,7 +242,7 @@ class FaultyIndex final : public PrefixIndex {
   IndexUse use() const override { return inner_->use(); }
   Tick now() const override { return inner_->now(); }
   void set_capacity(std::size_t group, std::uint64_t units) override { inner_->set_capacity(group, units); }
-  void use_policy(std::size_t group, EvictionStrategy* policy) override { inner_->use_policy(group, policy); }
+  bool use_policy(std::size_t group, EvictionStrategy* policy) override { return inner_->use_policy(group, policy); }
   void waiting(std::size_t group, QueueVisitor& visitor) const override { inner_->waiting(group, visitor); }
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override {
     inner_->remap(group, from, to);

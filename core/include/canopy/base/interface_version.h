@@ -7,7 +7,7 @@
 
 namespace canopy {
 
-/// Returns the minor version of an interface: 1 for "canopy.PrefixIndex/11.1"; nothing if the text has another form.
+/// Returns the minor version of an interface: 1 for "canopy.PrefixIndex/12.1"; nothing if the text has another form.
 inline std::optional<std::uint32_t> minor_version(std::string_view interface) {
   const std::size_t slash = interface.find('/'), dot = interface.rfind('.');
   if (slash == interface.npos || dot == interface.npos || dot < slash + 2) return std::nullopt;

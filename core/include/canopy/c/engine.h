@@ -155,10 +155,12 @@ CANOPY_API canopy_code canopy_engine_next_end_us(const canopy_engine* engine, ui
 /** Serves an inspector. Call it between operations. `runs`: 0 while the engine is paused; may be NULL (not wanted). */
 CANOPY_API canopy_code canopy_engine_poll(canopy_engine* engine, int32_t* runs);
 
-/** Gives a group another policy, by its name in the registry. `options`: YAML flow text; may be NULL (the defaults). */
+/** Gives a group another policy, by its name in the registry. `options`: YAML flow text; may be NULL (the defaults).
+ * CANOPY_REFUSED, and nothing changed, also if the index evicts in another order of its own. */
 CANOPY_API canopy_code canopy_engine_use_policy(canopy_engine* engine, uint32_t group, const char* name,
                                                 const char* options);
-/** Evicts until `pages` pages of a group are free. CANOPY_NO_ROOM if there is nothing more to evict before that. */
+/** Evicts until `pages` pages of a group are free. CANOPY_NO_ROOM if there is nothing more to evict before
+ * that: what there was is evicted. */
 CANOPY_API canopy_code canopy_engine_make_free(canopy_engine* engine, uint32_t group, uint64_t pages);
 /** Evicts everything in a namespace that is not locked. `tokens`: what was freed in the first group; may be NULL. */
 CANOPY_API canopy_code canopy_engine_flush(canopy_engine* engine, uint32_t space, uint64_t* tokens);

@@ -86,8 +86,8 @@ CANOPY_API canopy_code canopy_index_insert(canopy_index* index, canopy_lock* loc
 CANOPY_API canopy_code canopy_index_relax(canopy_index* index, canopy_lock* lock, uint32_t group, uint32_t from);
 /** Releases a lock, and makes it all zero. */
 CANOPY_API canopy_code canopy_index_release(canopy_index* index, canopy_lock* lock);
-/** Evicts whole nodes until `pages` pages of a group are freed. CANOPY_NO_ROOM if there were fewer; `freed`: pages of
- * the group that were freed; may be NULL. */
+/** Evicts whole nodes until `pages` pages of a group are freed. CANOPY_NO_ROOM if there were fewer, which are
+ * freed then; `freed`: pages of the group that were freed; may be NULL. */
 CANOPY_API canopy_code canopy_index_evict(canopy_index* index, uint32_t group, size_t pages, size_t* freed);
 /** Evicts everything in a namespace that is not locked. */
 CANOPY_API canopy_code canopy_index_flush(canopy_index* index, uint32_t space);
@@ -101,7 +101,7 @@ CANOPY_API canopy_code canopy_index_take_pages(canopy_index* index, uint32_t gro
 typedef struct canopy_index_state {
   size_t size;
   uint64_t nodes, bytes;
-  uint64_t refused; /**< calls with a lock that was stale or already released; they changed nothing */
+  uint64_t refused; /**< calls with a lock whose node has left or is not locked; they changed nothing */
   uint64_t now;     /**< tick */
   uint64_t evictable[CANOPY_MOST_GROUPS], protected_units[CANOPY_MOST_GROUPS]; /**< units */
 } canopy_index_state;

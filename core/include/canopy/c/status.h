@@ -46,7 +46,8 @@ extern "C" {
 typedef int32_t canopy_code;
 enum {
   CANOPY_OK = 0,
-  /** There is no room now; nothing changed. Not an error: wait, or retract another request. It has no sentence. */
+  /** There is no room now; nothing changed, unless the function says otherwise. Not an error: wait, or retract another
+   * request. It has no sentence. */
   CANOPY_NO_ROOM = 1,
   CANOPY_BAD_ARGUMENT = 2, /**< an argument is NULL or out of range; nothing changed */
   CANOPY_BAD_SIZE = 3,     /**< the size of a struct is too small, or it has fields that this library does not know */

@@ -98,6 +98,8 @@ class Engine {
   const char* sync(std::size_t group);
   const Counters& counters() const;
   const Ledger& ledger() const;
+  /// Returns true while a call of the engine runs, in any thread or around a plugin: another one would be refused.
+  bool is_running() const;
   std::size_t live_requests() const;
   std::size_t spaces() const;
   /// Returns the name of a group's policy. It differs from the configured one if that threw. REQUIRES: the group
@@ -108,8 +110,12 @@ class Engine {
   /// Returns warnings that a reader of the figures must know, one sentence each.
   const std::vector<std::string>& notes() const;
 
-  /// Replaces a group's policy, and ranks again the nodes that wait for eviction. REQUIRES: `policy` is not null.
-  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
+  /// The error message for a policy that the index cannot follow.
+  static constexpr const char* kOtherOrder =
+      "the index evicts in an order of its own, which is not that of this policy";
+  /// Replaces a group's policy, and ranks again the nodes that wait for eviction. Returns false, and changes nothing,
+  /// if the index cannot evict in its order, or if the call broke a rule. REQUIRES: `policy` is not null.
+  bool use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Ends all retention in a namespace, and evicts everything in it that is not locked, here and in the tiers below.
@@ -118,8 +124,8 @@ class Engine {
   std::uint64_t flush(NamespaceId space);
   /// Sets the pool's limit. A higher limit lets the pool grow on demand. A lower one evicts down to it, relocates
   /// unlocked pages out of the draining segments, and waits for requests that own or lock the rest. Until then the pool
-  /// is over its limit and hands out nothing. More pages than 64 bits can count tokens of mean no limit. REQUIRES: at
-  /// least 1 page.
+  /// is over its limit and hands out only pages of segments that stay. More pages than 64 bits can count tokens of mean
+  /// no limit. REQUIRES: at least 1 page.
   void resize(std::size_t group, std::uint64_t pages);
   std::vector<Blocker> blockers(std::size_t group) const;
 

@@ -53,7 +53,8 @@ class IndexSession {
   /// Returns the number of whole pages of units in a prompt of `tokens` tokens.
   std::size_t whole_pages(std::size_t tokens) const;
   const std::string& policy() const;
-  void use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+  /// Replaces the policy. Returns false, and changes nothing, if the index cannot evict in its order.
+  bool use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name);
 
   /// Returns the id of a namespace. Sets `is_new` to true if the namespace was unknown.
   NamespaceId intern(const Space& space, bool& is_new);

@@ -117,11 +117,15 @@ class Pool {
   /// Returns the number of pages by which the pool may grow; the system may have less memory than that.
   std::uint64_t growable() const;
 
-  /// Sets the limit in pages, at least 1. A higher limit only makes draining segments available again; the pool grows
+  /// Sets the limit in pages, at least 1.
+  void set_limit(std::uint64_t limit);
+  /// Drains segments down to a lower limit. A higher one only makes draining segments available again: the pool grows
   /// on demand.
-  void resize(std::uint64_t limit);
+  void go_to_limit();
   /// Returns true if pages are in use in draining segments.
   bool draining() const { return draining_ > 0; }
+  /// Returns true if a draining page was freed since the last reap().
+  bool drained() const { return drained_; }
   /// Returns true if a page lies in the draining part of a segment.
   bool drains(Page page) const;
   /// Returns the number of pages in use above the limit.
@@ -146,8 +150,8 @@ class Pool {
   /// Returns the component itself. May be null (page numbers only).
   KVStore* store() const;
   StorePort* store_port() const { return parts_.store.get(); }
-  /// Replaces the policy and returns the new one. The previous policy is released.
-  EvictionStrategy* use_policy(std::shared_ptr<EvictionStrategy> policy);
+  /// Replaces the policy, and returns the previous one.
+  std::shared_ptr<EvictionStrategy> use_policy(std::shared_ptr<EvictionStrategy> policy);
   /// Returns the most pages that the pool may have: the configured limit (kUnlimited: none), or its present size once
   /// the system has refused more memory. The pool tries again after it has handed out the number of pages of a segment.
   std::uint64_t limit() const { return refused_ ? offered() : parts_.limit; }
@@ -191,6 +195,7 @@ class Pool {
   std::vector<std::uint64_t> out_;  ///< one bit per page: set while it is in use, independently of the allocator
   std::uint64_t draining_ = 0;      ///< draining pages in use at the last reap()
   std::uint64_t changes_ = 0;
+  bool drained_ = false;      ///< a draining page was freed since then
   bool refused_ = false;      ///< the system refused memory
   std::uint64_t ask_at_ = 0;  ///< total of pages handed out at which the pool tries again
   struct Freed {

@@ -24,8 +24,8 @@ struct RequestSpec {
   /// Prompt tokens to compute even if all are resident. A model needs at least one to continue from.
   std::uint32_t min_uncached = 1;
   std::uint32_t chunk = 0;  ///< most prompt tokens computed in one step; 0: all
-  /// Prefixes to keep, within TenantShare::pins. Request::retained returns how much was promised. A request that ends
-  /// otherwise than by finish() keeps nothing.
+  /// Prefixes to keep, within TenantShare::pins. Request::retained returns how much was promised. A request that was
+  /// retracted, or that ends otherwise than by finish(), keeps nothing.
   std::span<const Retention> retention = {};
 };
 

@@ -27,13 +27,14 @@ struct TenantShare {
 struct TenantUse {
   std::string name;  ///< "*" for the other tenants, if they have one share together; empty: requests without a tenant
   TenantShare share;
-  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t requests = 0, prompt_tokens = 0;
+  std::uint64_t hit_tokens = 0;          ///< tokens that were resident when its requests began: no Request::rematch
   std::uint64_t cached = 0, locked = 0;  ///< tokens that it has now, and those of them that locks hold
   std::uint64_t kept = 0;                ///< tokens under retention now: a part of `locked`
   std::uint64_t evicted = 0;             ///< tokens that left its share
   std::uint64_t paid = 0;                ///< those of them that left for another tenant
   std::uint64_t taken = 0;               ///< tokens that left other tenants for this one
-  std::uint64_t below_floor = 0;         ///< those of `paid` that its floor protected: locks had left nothing else
+  std::uint64_t below_floor = 0;         ///< those of `evicted` that its floor protected: nothing else could leave
   std::uint64_t refused_pins = 0;        ///< tokens whose retention was refused
   std::uint64_t refused_puts = 0;        ///< tokens that were not put into the storage, since its budget was spent
 };

@@ -31,7 +31,7 @@ enum class FetchOutcome : std::uint8_t {
   joined,     ///< another fetch already brings it
   nothing,    ///< the tier has no more than the pools
   too_short,  ///< the part beyond the pools is shorter than `least`
-  no_room,    ///< the pools had no room
+  no_room,    ///< the pools had no room, or a store could not copy
   not_worth,  ///< computing it is faster
 };
 inline constexpr const char* kFetchOutcomes[] = {"whole",     "cut",     "joined",   "nothing",

@@ -151,7 +151,7 @@ struct TenantEvicted {
   std::uint32_t taker = 0;  ///< Tenant that needed them; equal to `from` for its own need or its ceiling.
   Unused<4> unused_too{};
   std::uint64_t tokens = 0;
-  /// Part of what `from` lost to others that its floor protected: locks had left nothing else.
+  /// Part of `tokens` that its floor protected: nothing else could leave.
   std::uint64_t below_floor = 0;
 
   bool valid() const {

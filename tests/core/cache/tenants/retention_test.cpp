@@ -120,7 +120,12 @@ TEST_CASE("retention: a promise counts while its request runs, and ends with an 
     Request refused = world.engine->begin(second);
     CHECK(refused.retained() == 0);
     refused.abort();
-    if (retracts) request.retract();
+    if (retracts) {
+      request.retract();
+      CHECK(request.retained() == 0);
+      request.resume();
+      CHECK(request.retained() == 0);
+    }
     request.abort();
   }
   CHECK(world.kept() == 0);
@@ -144,6 +149,22 @@ TEST_CASE("retention: a wish without a length keeps nothing, whatever the size o
   Request request = engine->begin(spec);
   CHECK(request.retained() == 0);
   request.abort();
+}
+
+TEST_CASE("retention: a length that is no boundary of all groups is kept up to the boundary before") {
+  World world{engine_of(kFile, {"groups.state.reach=1", "groups.state.every=8", "groups.state.capacity=64",
+                                "groups.state.allocator=free_list", "groups.state.eviction=lru"})};
+  std::uint32_t kept = 0;
+  world.serve("a", tokens(1, 33), {{.tokens = 7, .us = 10}}, &kept);
+  CHECK(kept == 0);
+  world.serve("a", tokens(1, 33), {{.tokens = 12, .us = 10}}, &kept);
+  CHECK(kept == 8);
+  CHECK(world.kept() == 8);
+  world.flood();
+  CHECK(world.serve("a", tokens(1, 33)) == 8);
+  world.engine->turn(10);
+  CHECK(world.kept() == 0);
+  check_settled(*world.engine);
 }
 
 TEST_CASE("retention: what is kept counts where a request is admitted") {

@@ -126,6 +126,30 @@ TEST_CASE("tenants: a pool whose limit has more tokens than can be counted has r
   check_settled(*engine);
 }
 
+TEST_CASE("tenants: a lower limit lowers the floors at once") {
+  const auto engine = engine_of(file_with("{ a: { floor: 48 }, b: { floor: 16 } }"));
+  leave_for(*engine, "a", 1, 48);
+  engine->resize(0, 12);  // three quarters: floors of 36 and 12
+  leave_for(*engine, "b", 100, 8);
+  leave_for(*engine, "b", 200, 4);
+  auto figures = engine->tenants();
+  CHECK(figures[1].below_floor == 0);
+  CHECK(figures[1].cached == 36);
+  CHECK(figures[2].cached == 12);
+  check_settled(*engine);
+
+  // Also where it evicts.
+  const auto full = engine_of(file_with("{ a: { floor: 48 }, b: { floor: 16 } }"));
+  leave_for(*full, "a", 1, 48);
+  leave_for(*full, "b", 100, 16);
+  full->resize(0, 12);
+  figures = full->tenants();
+  CHECK(figures[1].below_floor + figures[2].below_floor == 0);
+  CHECK(figures[1].cached == 36);
+  CHECK(figures[2].cached == 12);
+  check_settled(*full);
+}
+
 TEST_CASE("tenants: one at its ceiling loses a page of its own, also where the ceiling is no number of pages") {
   const auto engine = engine_of(file_with("{ a: { ceiling: 10 } }"));
   leave_for(*engine, "b", 100, 56);
