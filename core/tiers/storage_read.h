@@ -38,7 +38,7 @@ struct StorageRead {
   std::uint64_t ends_us = 0, late_us = 0;             ///< end and time limit of the pending calls
   bool unwanted = false;                              ///< its namespace was flushed since
   bool lost = false;                                  ///< a call never ended
-  bool anyway = false;                                ///< it is made though it does not seem worthwhile (TransferTime)
+  bool anyway = false;                                ///< it is made though it does not seem worthwhile (SeenRate)
   std::shared_ptr<StorageRead> instead;               ///< done: the read that brings the same; null (none)
   Units from = 0, until = 0;                          ///< units that it added to the host tier, once it is done
 

@@ -133,7 +133,8 @@ TEST_CASE("a running request that gets no memory loses no page, and goes on") {
     };
     allocations_left = allocation;
     serve(32);
-    CHECK(canopy_request_commit(request, 32, nullptr) != CANOPY_BAD_ARGUMENT);
+    const canopy_code committed = canopy_request_commit(request, 32, nullptr);
+    CHECK((committed == CANOPY_OK || committed == CANOPY_NO_MEMORY));
     CHECK(canopy_request_retract(request) == CANOPY_OK);
     if (canopy_request_resume(request, &resident) != CANOPY_OK)
       CHECK(canopy_request_resume(request, &resident) == CANOPY_OK);

@@ -74,21 +74,26 @@ std::string StorePort::flaw_of(const KvView& view, std::uint32_t layers, Units p
   return {};
 }
 
+/// Waits for all queued calls. Returns null (no failure), an error message, or an empty text: it threw, which is
+/// recorded.
+const char* StorePort::wait() {
+  const char* failed = "";
+  call("sync", [&](KVStore& store) { failed = store.sync(); });
+  failures_ += failed != nullptr;
+  return failed;
+}
+
 const char* StorePort::sync() {
-  const char* const failed = call("sync", &KVStore::sync);
+  const char* const failed = wait();
   if (!failed) return nullptr;
-  ++failures_;
-  failure_ = fmt::format("{}, sync: {}", name(), failed);
+  failure_ = fmt::format("{}, sync: {}", name(), *failed ? failed : "it threw");
   return failure_.c_str();
 }
 
 bool StorePort::settled() {
-  const char* failed = "";  // it threw, which is recorded
-  call("sync", [&](KVStore& store) { failed = store.sync(); });
-  if (!failed) return true;
-  ++failures_;
-  if (*failed) wrong("sync", failed);
-  return false;
+  const char* const failed = wait();
+  if (failed && *failed) wrong("sync", failed);
+  return !failed;
 }
 
 StorageTraits StoragePort::traits() const {

@@ -100,6 +100,7 @@ class StorePort final : public Port<KVStore> {
     if (ticket == 0 && !settled()) return {};
     return ticket;
   }
+  const char* wait();
   std::string flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const;
 
   const KvView* view_ = nullptr;

@@ -28,9 +28,8 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
   const auto cost = [&](Units units) { return units - std::min(units, kept); };
   for (const Retention& retention : wanted) {
     // A prefix can only end where every group has a page or a state.
-    const PageNeeds& needs = state_.pools[0].needs();
-    const Units tokens = std::min(retention.tokens, request.prompt),
-                units = tokens - tokens % (needs.page_size * needs.grid);
+    const Units pages = state_.whole_pages(std::min(retention.tokens, request.prompt)),
+                units = pages - pages % (state_.page_size * state_.pools[0].needs().grid);
     const Units most = std::max(request.retained, units);
     if (charged + cost(most) > budget) {
       tenants->refused_pins(tenant, units - std::min(units, request.retained));

@@ -167,6 +167,17 @@ TEST_CASE("retention: a length that is no boundary of all groups is kept up to t
   check_settled(*world.engine);
 }
 
+TEST_CASE("retention: of pairs of tokens a length has one less") {
+  World world{engine_of(kFile, {"key=bigram"})};
+  std::uint32_t kept = 0;
+  world.serve("a", tokens(1, 33), {{.tokens = 16, .us = 10}}, &kept);
+  CHECK(kept == 12);
+  CHECK(world.kept() == 12);
+  world.serve("a", tokens(100, 5), {{.tokens = 5, .us = 10}}, &kept);
+  CHECK(kept == 4);
+  CHECK(world.kept() == 16);
+}
+
 TEST_CASE("retention: what is kept counts where a request is admitted") {
   World world;
   world.serve("a", tokens(1, 25), {{.tokens = 24, .us = 10}});
