@@ -100,6 +100,7 @@ canopy_code canopy_engine_destroy(canopy_engine* engine) {
   if (!engine) return CANOPY_OK;
   return caught(kName, [&]() -> canopy_code {
     if (engine->inside) return fail_inside(kName);
+    engine->destroy_late();
     if (engine->live() > 0 || engine->fetches > 0)
       return fail(CANOPY_WRONG_STATE, kName, "{} requests and {} fetches of this engine are not destroyed",
                   engine->live(), engine->fetches);
@@ -144,7 +145,7 @@ canopy_code canopy_engine_begin(canopy_engine* engine, const canopy_request_spec
         if (on.unused.empty()) {
           // The list of unused handles never grows when a handle is destroyed.
           on.unused.reserve(on.requests.size() + 1);
-          on.requests.push_back(std::make_unique<canopy_request>(canopy_request{on}));
+          on.requests.push_back(std::unique_ptr<canopy_request>(new canopy_request{on}));
           on.unused.push_back(on.requests.back().get());
         }
         canopy_request* const handle = on.unused.back();
@@ -168,7 +169,7 @@ canopy_code canopy_engine_fetch(canopy_engine* engine, const canopy_request_spec
   if (!fetch) return fail_without(kName, "fetch");
   *fetch = nullptr;
   const canopy_code code = with_spec(engine, kName, spec, [&](canopy_engine& on, const RequestSpec& own) {
-    auto made = std::make_unique<canopy_fetch>(canopy_fetch{on, {}});
+    auto made = std::unique_ptr<canopy_fetch>(new canopy_fetch{on, {}});
     made->fetch = on.engine->tiers().fetch(own);
     ++on.fetches;
     *fetch = made.release();

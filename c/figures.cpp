@@ -103,7 +103,7 @@ canopy_code canopy_engine_text(const canopy_engine* engine, int32_t text, uint32
   return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
     const auto copy = [&](std::string_view found) { return copy_text(kName, found, to, room, length); };
     if (text == CANOPY_TEXT_CONFIG) return copy(dump_engine_config(on.config, *on.registry));
-    if (text == CANOPY_TEXT_NOTES) return copy(lines_of(on.engine->notes()));
+    if (text == CANOPY_TEXT_NOTES) return copy(lines_of(sentences_of(on.engine->doubts())));
     if (text == CANOPY_TEXT_REPORTS) return copy(lines_of(on.ledger->reports()));
     if (text != CANOPY_TEXT_GROUP && text != CANOPY_TEXT_POLICY)
       return fail(CANOPY_BAD_ARGUMENT, kName, "there is no text {}", text);

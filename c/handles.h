@@ -28,6 +28,33 @@ class LeastByFunction final : public Agreement {
   void* context_;
 };
 
+/// Handles that were destroyed while a call of their engine was running, by another thread or by a policy: the call
+/// destroys them at its end, since the caller has no handle left. Any thread may add one.
+template <class Handle>
+class Late {
+ public:
+  void add(Handle& handle) noexcept {
+    if (handle.late.exchange(true)) return;
+    handle.next_late = first_.load(std::memory_order_relaxed);
+    while (!first_.compare_exchange_weak(handle.next_late, &handle)) {
+    }
+  }
+  template <class Destroy>
+  void destroy_all(Destroy&& destroy) {
+    if (!first_.load(std::memory_order_relaxed)) [[likely]]
+      return;
+    for (Handle* handle = first_.exchange(nullptr); handle;) {
+      Handle& one = *handle;
+      handle = one.next_late;
+      one.late = false;
+      destroy(one);
+    }
+  }
+
+ private:
+  std::atomic<Handle*> first_ = nullptr;
+};
+
 /// Returns the registry of a handle, or that of the plugins that were installed with this library.
 std::shared_ptr<Registry> registry_of(canopy_registry* handle);
 
@@ -44,6 +71,8 @@ struct canopy_request {
   canopy_engine& engine;
   std::optional<canopy::Request> request = {};  ///< empty: it was destroyed
   Stage stage = Stage::destroyed;
+  std::atomic<bool> late = false;
+  canopy_request* next_late = nullptr;
 
   /// Takes what begin() returns, which is made in its place: no request is moved.
   template <class Begin>
@@ -67,7 +96,15 @@ struct canopy_engine {
   std::vector<std::unique_ptr<canopy_request>> requests;
   std::vector<canopy_request*> unused;  ///< those of them that were destroyed
   std::uint64_t fetches = 0;
+  canopy::c::Late<canopy_request> late_requests;
+  canopy::c::Late<canopy_fetch> late_fetches;
 
+  void destroy(canopy_request& request) noexcept;
+  void destroy(canopy_fetch& fetch) noexcept;
+  void destroy_late() noexcept {
+    late_requests.destroy_all([this](canopy_request& request) { destroy(request); });
+    late_fetches.destroy_all([this](canopy_fetch& fetch) { destroy(fetch); });
+  }
   std::uint64_t live() const { return requests.size() - unused.size(); }
   /// Returns CANOPY_VIOLATION with the latest report of the ledger.
   canopy_code violated(const char* function);
@@ -76,6 +113,8 @@ struct canopy_engine {
 struct canopy_fetch {
   canopy_engine& engine;
   canopy::Fetch fetch;
+  std::atomic<bool> late = false;
+  canopy_fetch* next_late = nullptr;
 };
 
 namespace canopy::c {
@@ -88,7 +127,9 @@ class Inside {
     if (free_) engine_.inside.store(true, std::memory_order_relaxed);
   }
   ~Inside() {
-    if (free_) engine_.inside.store(false, std::memory_order_relaxed);
+    if (!free_) return;
+    engine_.destroy_late();
+    engine_.inside.store(false, std::memory_order_relaxed);
   }
   Inside(const Inside&) = delete;
   explicit operator bool() const { return free_; }

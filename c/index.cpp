@@ -1,4 +1,5 @@
 #include <canopy/c/index.h>
+#include <canopy/engine/given_up.h>
 #include <canopy/engine/index_session.h>
 #include <canopy/engine/request_spec.h>
 
@@ -12,36 +13,6 @@
 
 using namespace canopy;
 using namespace canopy::c;
-
-namespace canopy::c {
-
-/// Pages of a group that an index has given up and that the caller has not taken yet, oldest first. Room for them is
-/// made before the index gets pages, so giving up needs no memory and loses none.
-class GivenUp {
- public:
-  void make_room(std::size_t pages) {
-    if (pages_.size() + pages <= pages_.capacity()) return;
-    if (taken_ > left())
-      pages_.erase(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken_, 0)));
-    if (pages_.size() + pages > pages_.capacity())
-      pages_.reserve(std::max(pages_.size() + pages, 2 * pages_.capacity()));
-  }
-  void keep(std::span<const Page> pages) { pages_.insert(pages_.end(), pages.begin(), pages.end()); }
-  std::size_t left() const { return pages_.size() - taken_; }
-  std::size_t take(Page* to, std::size_t room) {
-    const std::size_t count = std::min(room, left());
-    std::copy_n(pages_.begin() + static_cast<std::ptrdiff_t>(taken_), count, to);
-    taken_ += count;
-    if (left() == 0) pages_.clear(), taken_ = 0;
-    return count;
-  }
-
- private:
-  std::vector<Page> pages_;
-  std::size_t taken_ = 0;  ///< pages at the front that the caller has
-};
-
-}  // namespace canopy::c
 
 struct canopy_index {
   std::shared_ptr<Registry> registry;  ///< outlives the session
@@ -92,12 +63,12 @@ canopy_code key_of(const char* function, const canopy_index& index, const canopy
 }
 
 canopy_lock to_c(const Lock& lock) {
-  canopy_lock out{static_cast<std::uint64_t>(lock.node), lock.length, lock.full_length, {}};
+  canopy_lock out{static_cast<std::uint64_t>(lock.id), lock.length, lock.full_length, {}};
   std::copy(lock.from.begin(), lock.from.end(), out.from);
   return out;
 }
 Lock from_c(const canopy_lock& lock) {
-  Lock out{NodeId{lock.node}, lock.length, {}, lock.full_length};
+  Lock out{LockId{lock.node}, {}, lock.length, {}, lock.full_length};
   std::copy(std::begin(lock.from), std::end(lock.from), out.from.begin());
   return out;
 }

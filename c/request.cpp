@@ -159,13 +159,22 @@ canopy_code canopy_request_look(const canopy_request* request, canopy_request_st
   return give(own, state);
 }
 
+void canopy_engine::destroy(canopy_request& given) noexcept {
+  given.request.reset();
+  given.stage = Stage::destroyed;
+  unused.push_back(&given);
+}
+
+void canopy_engine::destroy(canopy_fetch& fetch) noexcept {
+  --fetches;
+  delete &fetch;
+}
+
 void canopy_request_destroy(canopy_request* request) {
-  if (!request || request->stage == Stage::destroyed) return;
+  if (!request || request->stage == Stage::destroyed || request->late) return;
   canopy_engine& engine = request->engine;
-  if (engine.inside) return void(fail_inside("canopy_request_destroy"));
-  request->request.reset();
-  request->stage = Stage::destroyed;
-  engine.unused.push_back(request);
+  if (engine.inside) return engine.late_requests.add(*request);
+  engine.destroy(*request);
   if (engine.ledger->violations() != engine.seen) engine.violated("canopy_request_destroy");
 }
 
@@ -223,8 +232,7 @@ canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, cano
 }
 
 void canopy_fetch_destroy(canopy_fetch* fetch) {
-  if (!fetch) return;
-  if (fetch->engine.inside) return void(fail_inside("canopy_fetch_destroy"));
-  --fetch->engine.fetches;
-  delete fetch;
+  if (!fetch || fetch->late) return;
+  if (fetch->engine.inside) return fetch->engine.late_fetches.add(*fetch);
+  fetch->engine.destroy(*fetch);
 }

@@ -63,9 +63,12 @@ struct Watched {
   std::string name;
   std::unique_ptr<inspector::Attachment> attachment;
   inspector::Mirror mirror;
+  bool came = false;  ///< true once there were any events, even if they were lost
   /// Applies the events that have arrived. Returns false if there were none.
   bool take();
 };
+/// Returns an error message about a feed whose state did not come within `time`. `came`: there were events.
+std::string no_state_of(const std::string& feed, bool came, const char* time);
 /// Attaches to a feed and waits until its mirror is in step. An empty name means the only feed.
 Result<std::unique_ptr<Watched>> watch(const std::string& name);
 

@@ -211,7 +211,7 @@ Result<lab::Comparison> comparison_of(const CompareArguments& arguments, const s
 int print_and_write(const lab::Comparison& comparison, const CompareArguments& arguments, const std::string& model,
                     std::optional<lab::RequestsCsv>& requests) {
   const Terminal terminal = Terminal::of_stdout();
-  const int verdict = comparison.violations ? kViolations : kFine;
+  const int verdict = comparison.violations > 0 || !comparison.doubts.empty() ? kViolations : kFine;
   print_whatever_happens([&] {
     if (!model.empty()) fmt::print("{} {}\n\n", terminal.bold("memory:"), printable(model));
     print(comparison, arguments.by, terminal);
@@ -247,9 +247,7 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   for (const std::string& output : {arguments.json, arguments.html, arguments.requests})
     if (!output.empty())
       if (auto can = can_write_file(output); !can) return unusable(can.error().text);
-  auto block = block_of(arguments.source, arguments.blocks);
-  if (!block) return unusable(block.error().text);
-  arguments.source.block = *block;
+  if (auto prepared = prepare(arguments.source, arguments.blocks); !prepared) return unusable(prepared.error().text);
   auto document = parse_yaml_file(arguments.config);
   if (!document) return unusable(document.error().text);
   auto engine = engine_of(arguments, *document, "", registry);

@@ -1,12 +1,11 @@
 #include <canopy/base/atomic_file.h>
 #include <canopy/base/figures.h>
-#include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include <lab/curve_json.h>
-#include <replay/replay.h>
+#include <workload/arrival_order.h>
 #include "curve_print.h"
 #include "interrupt.h"
 #include "lab_arguments.h"
@@ -47,12 +46,15 @@ Result<std::monostate> resolve(Wanted& wanted, const lab::CurveBuilder& builder)
   return std::monostate{};
 }
 
-/// Adds every request of the source to each builder. Returns false if it was stopped.
-Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuilder>& builders) {
+/// Adds every request of the source to each builder, and the reading to `curves` and `sum`. Returns false if it was
+/// stopped.
+Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuilder>& builders, lab::Curves& curves,
+                  lab::InputSum& sum) {
   auto source = open_source(arguments.source, "canopy compare");
   if (!source) return source.error();
   ProgressBar bar("curve", "requests");
   workload::ClientRequest request;
+  workload::ArrivalOrder order;
   for (std::uint64_t count = 0;; ++count) {
     if (Interrupt::came()) return false;
     auto more = (*source)->next(request);
@@ -61,42 +63,23 @@ Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuild
       if (count <= arguments.warm_up)
         return Error{fmt::format("canopy compare: the source has {}, and --warm-up {} leaves none to count",
                                  plural(count, "request"), arguments.warm_up)};
+      curves.trace_hash = sum.hash();
+      curves.doubts = (*source)->doubts();
+      order.add_note(curves.notes);
       return true;
     }
+    sum.add(request);
+    order.add(request.arrival_ms);
     for (lab::CurveBuilder& builder : builders) builder.add(request);
     if (count % 64 == 0) bar.show((*source)->progress(), count);
   }
 }
 
-/// Replays the requests after the warm-up on an engine under LRU, which evicts whole nodes.
-Result<lab::NodeReplay> replayed(const CompareArguments& arguments, Units page_size, std::uint64_t capacity,
-                                 const Registry& registry) {
-  auto source = open_source(arguments.source, "canopy compare");
-  if (!source) return source.error();
-  EngineConfig config;
-  config.page_size = page_size;
-  config.groups = {{.name = "full", .capacity = capacity, .allocator = {"free_list"}, .eviction = {"lru"}}};
-  auto engine = Engine::create(config, registry);
-  if (!engine) return engine.error();
-  std::uint64_t hits = 0, count = 0;
-  replay::Options options;
-  options.stopped = Interrupt::came;
-  options.failed_report = true;
-  options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
-    hits += count++ >= arguments.warm_up ? matched : 0;
-  };
-  ProgressBar bar("replay", "requests");
-  auto report =
-      replay::run(**engine, **source, options, [&](double share, std::uint64_t done) { bar.show(share, done); });
-  bar.clear();
-  if (!report) return report.error();
-  return lab::NodeReplay{capacity, hits, report->violations, std::move(report->reports)};
-}
-
 /// Replays at the pool's capacity; without one, at the capacities that reuse a tenth, a half and nine tenths of all
 /// reusable tokens.
-Result<std::vector<lab::NodeReplay>> replays_of(const CompareArguments& arguments, const Wanted& wanted,
-                                                const lab::Curve& curve, const Registry& registry) {
+Result<std::vector<lab::NodeReplay>> replays_of(const CompareArguments& arguments, const lab::InputSum& read,
+                                                const Wanted& wanted, const lab::Curve& curve,
+                                                const Registry& registry) {
   std::vector<std::uint64_t> capacities;
   if (wanted.pool > 0) capacities.push_back(wanted.pool);
   for (const double share : {0.1, 0.5, 0.9}) {
@@ -111,7 +94,11 @@ Result<std::vector<lab::NodeReplay>> replays_of(const CompareArguments& argument
   std::vector<lab::NodeReplay> replays;
   for (const std::uint64_t capacity : capacities) {
     if (Interrupt::came()) break;
-    auto replay = replayed(arguments, curve.page_size, capacity, registry);
+    auto source = open_source(arguments.source, "canopy compare");
+    if (!source) return source.error();
+    ProgressBar bar("replay", "requests");
+    auto replay = lab::replay_nodes(**source, read, {curve.page_size, capacity, arguments.warm_up, Interrupt::came},
+                                    registry, [&](double share, std::uint64_t done) { bar.show(share, done); });
     if (!replay) return replay.error();
     replays.push_back(std::move(*replay));
   }
@@ -126,9 +113,7 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
     return unusable(apart.error().text);
   if (!arguments.json.empty())
     if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
-  auto block = block_of(arguments.source, arguments.blocks);
-  if (!block) return unusable(block.error().text);
-  arguments.source.block = *block;
+  if (auto prepared = prepare(arguments.source, arguments.blocks); !prepared) return unusable(prepared.error().text);
   auto wanted = wanted_of(arguments);
   if (!wanted) return unusable(wanted.error().text);
   auto seeds = seeds_of(arguments.source);
@@ -149,14 +134,15 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   for (const std::uint64_t page : wanted->page_sizes)
     builders.emplace_back(
         lab::CurveBuilder::Options{static_cast<Units>(page), arguments.blocks, arguments.warm_up, arguments.sample});
-  auto whole = read(arguments, builders);
+  lab::Curves curves;
+  lab::InputSum sum;
+  auto whole = read(arguments, builders, curves, sum);
   if (!whole) return unusable(whole.error().text);
   if (!*whole) return stopped();
   for (const lab::CurveBuilder& builder : builders)
     if (const std::string flaw = builder.flaw_of_sample(); !flaw.empty()) return unusable("--sample: " + flaw);
   if (auto known = resolve(*wanted, builders.front()); !known) return unusable(known.error().text);
 
-  lab::Curves curves;
   curves.source = name_of(arguments.source);
   curves.command = command_line();
   curves.blocks = arguments.blocks;
@@ -174,16 +160,20 @@ int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
     curves.curves.push_back(builder.curve(capacities, more));
   }
   if (arguments.replay && !arguments.blocks && arguments.sample >= 1) {
-    auto replays = replays_of(arguments, *wanted, curves.curves.front(), registry);
+    auto replays = replays_of(arguments, sum, *wanted, curves.curves.front(), registry);
     if (!replays) return unusable(replays.error().text);
     if (Interrupt::came()) return stopped();
     curves.replays = std::move(*replays);
   }
+  int verdict = kFine;
   print_whatever_happens([&] { print(curves, Terminal::of_stdout()); });
+  for (const lab::NodeReplay& replay : curves.replays)
+    if (!replay.is_sound()) verdict = kViolations;
+  if (!curves.doubts.empty()) verdict = kViolations;
   if (!arguments.json.empty())
-    if (auto written = lab::write_curves(curves, arguments.json); !written) return unusable(written.error().text);
-  const auto failed = [](const lab::NodeReplay& replay) { return replay.violations > 0; };
-  return std::ranges::any_of(curves.replays, failed) ? kViolations : kFine;
+    if (auto written = lab::write_curves(curves, arguments.json); !written)
+      return exit_of(verdict, unusable(written.error().text));
+  return verdict;
 }
 
 }  // namespace canopy::app

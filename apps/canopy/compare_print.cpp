@@ -239,13 +239,15 @@ void print(const Comparison& comparison, const std::vector<std::string>& by, con
                terminal.yellow("note:"), plural(comparison.largest_request, "token"));
   if (comparison.incomplete)
     fmt::print("{} it was stopped: rows that had not ended are missing\n", terminal.yellow("incomplete:"));
-  for (const std::string& note : comparison.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
+  print_notes(comparison.notes, terminal);
+  print_doubts(comparison.doubts, stdout, terminal);
   for (const std::string& sentence : comparison.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
   const std::string verdict =
       fmt::format("{} checks, {}", grouped(comparison.checks), plural(comparison.violations, "violation"));
   if (comparison.checks > 0)
-    fmt::print("{}\n", comparison.violations ? terminal.red(verdict) : terminal.green(verdict));
+    fmt::print("{}\n", comparison.violations > 0 || !comparison.doubts.empty() ? terminal.red(verdict)
+                                                                               : terminal.green(verdict));
 }
 
 }  // namespace canopy::app

@@ -81,6 +81,14 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
     for (const std::string& sentence : replay.reports)
       fmt::print("{} at {} tokens, `canopy replay`: {}\n", terminal.red("violation:"), grouped(replay.capacity_tokens),
                  printable(sentence));
+  Doubts doubts = curves.doubts;
+  for (const lab::NodeReplay& replay : curves.replays)
+    for (const Doubt& doubt : replay.doubts)
+      doubts.push_back(
+          {doubt.kind, doubt.count,
+           fmt::format("at {} tokens, `canopy replay`: {}", grouped(replay.capacity_tokens), doubt.sentence)});
+  print_doubts(doubts, stdout, terminal);
+  print_notes(curves.notes, terminal);
   if (curve.infinite_tokens == 0) {
     fmt::print("No request repeats a prefix of an earlier one, so a pool of any size reuses nothing.\n");
     return;
@@ -104,7 +112,7 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
   }
   for (const lab::NodeReplay& replay : curves.replays) {
     const CurvePoint* const point = point_at(curve, replay.capacity_tokens);
-    if (replay.violations > 0 || !point || point->hit_tokens == 0) continue;
+    if (!replay.is_sound() || !point || point->hit_tokens == 0) continue;
     const double difference = static_cast<double>(replay.hit_tokens) / static_cast<double>(point->hit_tokens) - 1;
     fmt::print(
         "At {} tokens `canopy replay`, which evicts whole nodes, reuses {}: {}{:.2f} % compared with this curve.\n",

@@ -23,6 +23,7 @@
 #include "interrupt.h"
 #include "peer_lines.h"
 #include "stream_file.h"
+#include "terminal.h"
 
 namespace canopy::app {
 namespace {
@@ -94,9 +95,10 @@ class Following {
                      : unusable(arguments_.from + ": no block is stored in it, so there is no feed");
     fmt::print("{}", follower_.report());
     for (std::uint16_t w = 0; w < follower_.names().workers(); ++w) fmt::print("{}\n", worker_words(w));
+    const int verdict = print_doubts(follower_.doubts(), stdout, Terminal::of_stdout());
     std::fflush(stdout);
     if (stopped) return end(Interrupt::exit_code());
-    if (arguments_.feed.empty()) return end(next && follower_.unreadable() == 0 ? kFine : kUnusable);
+    if (arguments_.feed.empty()) return end(next && follower_.unreadable() == 0 ? verdict : kUnusable);
     say("the feed stays until Ctrl-C");
     follower_.set_lost(0, "the stream has ended");
     while (!Interrupt::came()) {

@@ -10,6 +10,7 @@
 #include "batch_json.h"
 #include "events_attach.h"
 #include "events_stat.h"
+#include "program.h"
 #include "stream_file.h"
 #include "terminal.h"
 
@@ -32,7 +33,9 @@ class Decoder {
     if (file_.messages == 0) return status;
     if (print_ == Print::table) grid_.print(Terminal::of_stdout());
     print_totals();
-    return status;
+    const int verdict = print_doubts(file_.doubts(), print_ == Print::json ? stderr : stdout,
+                                     print_ == Print::json ? Terminal::of_stderr() : Terminal::of_stdout());
+    return status == kFine ? verdict : status;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "program.h"
 #include "stream_file.h"
 #include "terminal.h"
 
@@ -104,8 +105,10 @@ int count_events(const std::string& path) {
   const int status =
       file.read(path, [&](const kv_events::Message& message, const StreamFile::Publisher& publisher, kv_events::Order,
                           const kv_events::EventBatch& batch) { counter.take(message, publisher, batch); });
-  if (file.messages > 0) counter.print(file);
-  return status;
+  if (file.messages == 0) return status;
+  counter.print(file);
+  const int verdict = print_doubts(file.doubts(), stdout, Terminal::of_stdout());
+  return status == kFine ? verdict : status;
 }
 
 }  // namespace canopy::app

@@ -1,6 +1,7 @@
 #include "export_command.h"
 
 #include <arpa/inet.h>
+#include <canopy/base/host_check.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
 #include <metrics/families.h>
@@ -18,6 +19,7 @@
 #include "feed_follower.h"
 #include "interrupt.h"
 #include "peer_lines.h"
+#include "terminal.h"
 
 namespace canopy::app {
 namespace {
@@ -29,7 +31,7 @@ struct ExportArguments {
   std::string feed, listen = "127.0.0.1";
   std::uint16_t port = 9400;
   std::vector<metrics::Names> names;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels, hosts;
   std::size_t tenants = 64;
   bool once = false;
 };
@@ -85,13 +87,11 @@ int print_once(FeedFollower& follower, const ExportArguments& arguments, const m
     if (follower.tally().in_step()) break;
     if (!follower.why().empty()) return unusable(follower.why());
     if (Interrupt::came()) return Interrupt::exit_code();
-    if (waited > 10s)
-      return unusable("the feed '" + arguments.feed +
-                      "': no events came for 10 s; its engine serves no request and is not polled");
+    if (waited > 10s) return unusable(no_state_of(arguments.feed, follower.came(), "10 s"));
     std::this_thread::sleep_for(20ms);
   }
   fmt::print("{}", metrics::text_of(families_of(follower.tally().figures(), arguments.names, labels)));
-  return kFine;
+  return print_doubts(follower.tally().doubts(), stderr, Terminal::of_stderr());
 }
 
 int export_feed(ExportArguments arguments) {
@@ -100,14 +100,17 @@ int export_feed(ExportArguments arguments) {
   if (!labels) return unusable(labels.error().text);
   FeedFollower follower(arguments.feed, arguments.tenants);
   if (arguments.once) return print_once(follower, arguments, *labels);
+  for (const std::string& host : arguments.hosts)
+    if (const std::string flaw = flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
   const Result<bool> wildcard = is_wildcard(arguments.listen);
   if (!wildcard) return unusable(wildcard.error().text);
 
   const Interrupt interrupt;
   Board board;
   board.put(follower.tally().figures());
-  auto server = metrics::Server::open(arguments.listen, arguments.port,
-                                      [&] { return families_of(board.get(), arguments.names, *labels); });
+  auto server = metrics::Server::open(
+      arguments.listen, arguments.port, [&] { return families_of(board.get(), arguments.names, *labels); },
+      arguments.hosts);
   if (!server) return unusable(server.error().text);
   if (*wildcard)
     fmt::print(stderr,
@@ -147,6 +150,9 @@ void add_export(CLI::App& program, int& status) {
                    ->capture_default_str()
                    ->check(whole(0, 65535));
   auto* listen = command->add_option("--listen", arguments->listen, "IP address to listen on")->capture_default_str();
+  auto* host = repeated(command->add_option(
+      "--host", arguments->hosts,
+      "another name of this server, under which Prometheus or a proxy asks for figures; may be repeated"));
   repeated(command
                ->add_option("--names", arguments->names,
                             "names of the figures: those of canopy, sglang or vllm; may be repeated")
@@ -163,7 +169,8 @@ void add_export(CLI::App& program, int& status) {
       ->check(whole(0, 10000));
   command->add_flag("--once", arguments->once, "print the result of one scrape and exit")
       ->excludes(port)
-      ->excludes(listen);
+      ->excludes(listen)
+      ->excludes(host);
   command->callback([=, &status] { status = export_feed(*arguments); });
 }
 

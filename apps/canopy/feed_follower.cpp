@@ -36,9 +36,11 @@ void FeedFollower::step() {
     const std::string gone = attachment_->gone();
     switch (attachment_->reader().read(events_.data(), events_.size(), count)) {
       case FeedReader::Outcome::events:
+        came_ = true;
         tally_.take({events_.data(), count});
         break;
       case FeedReader::Outcome::lapped:
+        came_ = true;
         tally_.lost();
         break;
       case FeedReader::Outcome::nothing:

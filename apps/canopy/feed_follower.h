@@ -22,6 +22,7 @@ class FeedFollower {
   /// Returns the reason why there is no feed at present; empty while there is one.
   const std::string& why() const { return why_; }
   const metrics::Tally& tally() const { return tally_; }
+  bool came() const { return came_; }  ///< true once there were any events, even if they were lost
 
  private:
   void look();
@@ -31,6 +32,7 @@ class FeedFollower {
   std::unique_ptr<inspector::Attachment> attachment_;
   std::vector<Event> events_;
   std::chrono::steady_clock::time_point look_from_{};
+  bool came_ = false;
 };
 
 }  // namespace canopy::app

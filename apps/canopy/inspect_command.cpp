@@ -21,6 +21,7 @@
 
 #include "cli_options.h"
 #include "program.h"
+#include "terminal.h"
 
 namespace canopy::app {
 namespace {
@@ -38,6 +39,7 @@ struct Past {
   History history;
   RangeFigures range, whole;
   bool has_range = false;
+  Doubts doubts{};  ///< of the whole recording, whatever the range is
 };
 
 /// Reads a moment: a commit, a share of the time such as 20%, or seconds after the start such as 1.5s.
@@ -74,7 +76,7 @@ void take(const Recording& recording, Mirror& mirror, std::uint64_t from, std::u
     mirror.take(recording.events(at, std::min(at + kPart, to)), history ? history->watch(mirror) : nullptr);
 }
 
-Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& range_text) {
+Result<std::unique_ptr<Past>> read_parts(const std::string& path, const std::string& range_text) {
   auto recording = Recording::open(path);
   if (!recording) return recording.error();
   auto past = std::unique_ptr<Past>(new Past{std::move(*recording), Mirror(FeedShape{}), {}, {}, {}});
@@ -83,6 +85,8 @@ Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& r
   past->mirror.learn();
   take(file, past->mirror, 0, file.commits(), &past->history);
   past->history.forget_mirror();
+  past->doubts = file.doubts();
+  add_doubts(past->doubts, past->mirror.doubts());
   if (past->history.empty()) return Error{path + ": the recording contains no state of an engine"};
   past->whole = past->range = figures_of(past->history, {});
   if (range_text.empty()) return past;
@@ -103,6 +107,14 @@ Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& r
     for (const TenantFigures& same : around.tenants)
       if (same.name == tenant.name) tenant.locked_us = same.locked_us;
   past->has_range = true;
+  return past;
+}
+
+/// Reads a recording, and once more the range. What was read twice must have been the same.
+Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& range_text) {
+  auto past = read_parts(path, range_text);
+  if (past && (*past)->recording->changed())
+    add_doubts((*past)->doubts, {{Doubt::Kind::input, 1, "the file was changed while it was read"}});
   return past;
 }
 
@@ -177,7 +189,11 @@ int compare(const InspectArguments& arguments) {
   fmt::print("tenants' hit rates\n");
   for (const TwoTenants& tenant : compared_tenants(a, b))
     line(printable(tenant.name), rate(tenant.first), rate(tenant.second), points(tenant.first, tenant.second));
-  return kFine;
+  Doubts doubts;
+  for (const auto& [path, past] : {std::pair(&arguments.file, &*first), std::pair(&arguments.beside, &*second)})
+    for (const Doubt& doubt : (*past)->doubts)
+      doubts.push_back({doubt.kind, doubt.count, fmt::format("{}: {}", *path, doubt.sentence)});
+  return print_doubts(doubts, stdout, Terminal::of_stdout());
 }
 
 int inspect(const InspectArguments& arguments) {
@@ -190,17 +206,21 @@ int inspect(const InspectArguments& arguments) {
   const Past& found = **past;
   if (!arguments.report.empty()) {
     const std::string page =
-        page_of({printable(arguments.file), found.history, found.range, found.whole, found.mirror});
+        page_of({printable(arguments.file), found.history, found.range, found.whole, found.mirror, found.doubts});
     if (const auto done = write_file_atomically(arguments.report, page); !done) return unusable(done.error().text);
   }
   if (!arguments.trace.empty()) {
-    const std::string trace = chrome_trace(found.history, found.has_range ? found.range.commits : CommitRange{});
+    const std::string trace =
+        chrome_trace(found.history, found.has_range ? found.range.commits : CommitRange{}, found.doubts);
     if (const auto done = write_file_atomically(arguments.trace, trace); !done) return unusable(done.error().text);
+  }
+  if (arguments.csv.empty() && arguments.report.empty() && arguments.trace.empty()) {
+    print_figures(found);
+    return print_doubts(found.doubts, stdout, Terminal::of_stdout());
   }
   if (!arguments.csv.empty())
     fmt::print("{}", csv_of(table_of(arguments.csv, found.history, found.range, found.mirror)));
-  else if (arguments.report.empty() && arguments.trace.empty()) print_figures(found);
-  return kFine;
+  return print_doubts(found.doubts, stderr, Terminal::of_stderr());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
+#include <canopy/base/yaml_document.h>
 #include <canopy/base/yaml_options.h>
 #include <fmt/format.h>
 
@@ -167,11 +168,7 @@ Result<std::vector<std::uint64_t>> seeds_of(const LabSource& source) {
   return seeds;
 }
 
-Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
-  if (!source.trace.empty()) return open_requests(source.trace, source.block);
-  if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed);
-  return Error{fmt::format("{}: expected a trace with --trace FILE or a workload with --workload FILE", command)};
-}
+namespace {
 
 Result<std::uint64_t> block_of(const LabSource& source, bool blocks) {
   if (source.block != 0) return source.block;
@@ -191,6 +188,26 @@ Result<std::uint64_t> block_of(const LabSource& source, bool blocks) {
   if (auto any = (*reader)->next(record); !any) return any.error();
   if (record.block == 0 && blocks) return no_blocks();
   return std::max<std::uint64_t>(record.block, 1);
+}
+
+}  // namespace
+
+Result<std::monostate> prepare(LabSource& source, bool blocks) {
+  if (!source.workload.empty()) {
+    auto read = parse_yaml_file(source.workload);
+    if (!read) return read.error();
+    source.read = std::move(*read);
+  }
+  auto block = block_of(source, blocks);
+  if (!block) return block.error();
+  source.block = *block;
+  return std::monostate{};
+}
+
+Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
+  if (!source.trace.empty()) return open_requests(source.trace, source.block);
+  if (!source.workload.empty()) return workload::make_generator(source.read, source.seed);
+  return Error{fmt::format("{}: expected a trace with --trace FILE or a workload with --workload FILE", command)};
 }
 
 std::vector<RunFile> files_of(const LabSource& source) {

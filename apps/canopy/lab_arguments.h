@@ -38,11 +38,11 @@ Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string&
 /// error if there are none to choose, because it is a trace.
 Result<std::vector<std::uint64_t>> seeds_of(const LabSource& source);
 
-/// Opens the trace or the workload. `command` begins the error message if neither is given.
+/// Reads the workload file, and sets LabSource::block, if it is 0, from the first request of a trace: 1 if it has token
+/// ids. With `blocks` (a unit is a block), a trace of token ids is an error, and a block of a workload has 512 tokens.
+Result<std::monostate> prepare(LabSource& source, bool blocks);
+/// Opens the trace or the workload. `command` begins the error message if neither is given. REQUIRES: prepare().
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command);
-/// Returns LabSource::block, or its value from the first request if it is 0; 1 if a trace has token ids. With `blocks`
-/// (a unit is a block), a trace of token ids is an error, and a block of a workload has 512 tokens.
-Result<std::uint64_t> block_of(const LabSource& source, bool blocks);
 /// Returns the file of the trace or workload, for check_files; name_of() returns its name without the folder, for
 /// people.
 std::vector<RunFile> files_of(const LabSource& source);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/yaml_document.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
@@ -18,6 +19,7 @@ struct LabSource {
   std::uint64_t block = 0;  ///< tokens per id of the trace; 0: as defined by its format
   std::string seeds;        ///< Seeds of the workload: 7, 1,2,3 or 1..5. Empty: the one in its file.
   std::uint64_t seed = 0;   ///< the one to open, out of `seeds`; 0: the one in its file
+  YamlNode read = {};       ///< the workload file: prepare() reads it, once for all seeds
 };
 
 struct CompareArguments {

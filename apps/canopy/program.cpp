@@ -4,6 +4,7 @@
 #include <canopy/base/nearest_name.h>
 #include <canopy/base/printable.h>
 #include <canopy/base/reason.h>
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,10 +12,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <new>
 #include <sstream>
+#include <string_view>
+#include <typeinfo>
 
 #include "cli_options.h"
 #include "plugin_trouble.h"
@@ -139,6 +143,24 @@ void end_of_process() {
   std::fflush(stdout);
   ::_exit(kViolations);
 }
+
+std::terminate_handler g_terminate = nullptr;
+
+/// Ends the process with a sentence where the want of memory reaches no handler: in an object's destructor, before
+/// main(), or because the exception itself found no memory. Needs none.
+[[noreturn]] void end_without_memory() {
+  const std::type_info* const thrown = abi::__cxa_current_exception_type();
+  if (thrown && *thrown != typeid(std::bad_alloc)) g_terminate();
+  constexpr std::string_view kWhy = "canopy: the system does not have enough memory\n";
+  constexpr std::string_view kWhyNot =
+      "canopy: ended without an exception, as where the system has no memory for one\n";
+  const std::string_view why = thrown ? kWhy : kWhyNot;
+  static_cast<void>(!::write(STDERR_FILENO, why.data(), why.size()));
+  ::_exit(kUnusable);
+}
+
+/// Before the constructors of all other objects of the program.
+[[gnu::constructor(101)]] void use_terminate() { g_terminate = std::set_terminate(end_without_memory); }
 
 }  // namespace
 

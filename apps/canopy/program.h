@@ -17,7 +17,7 @@ namespace canopy::app {
 /// Exit codes, for scripts.
 enum Exit : int {
   kFine = 0,
-  kViolations = 1,  ///< it ran, and a check failed
+  kViolations = 1,  ///< it ran, and a check failed, or there is a doubt of its figures
   kUnusable = 2,    ///< the arguments or files cannot be used; an error message is on stderr
 };
 

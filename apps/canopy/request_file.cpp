@@ -31,6 +31,7 @@ class RecordedSource final : public workload::RequestSource {
     return true;
   }
   double progress() const override { return requests_->progress(); }
+  Doubts doubts() const override { return requests_->doubts(); }
 
  private:
   Result<bool> ended() {

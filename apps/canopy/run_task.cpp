@@ -108,12 +108,13 @@ void print_report(const replay::Report& report, const std::string& title) {
   }
   if (report.incomplete)
     fmt::print("{} the run was stopped: these are the figures so far\n", terminal.yellow("incomplete:"));
-  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
+  print_notes(report.notes, terminal);
+  print_doubts(report.doubts, stdout, terminal);
   for (const std::string& sentence : report.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
   const std::string verdict = grouped(report.ledger_checks + report.content_checks) + " checks, " +
                               replay::in_words(report, "{violations}, seed {seed}, digest {digest}");
-  fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
+  fmt::print("{}\n", report.violations > 0 || !report.doubts.empty() ? terminal.red(verdict) : terminal.green(verdict));
 }
 
 /// Returns "policy lru 1.0.0"; for several groups, "policy full lru 1.0.0, window slru 1.0.0".
@@ -161,7 +162,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
                                                            report->seed, task.engine_digest)
                                              : "");
   });
-  int status = report->violations ? kViolations : kFine;
+  int status = report->violations > 0 || !report->doubts.empty() ? kViolations : kFine;
   if (report->incomplete) {
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),

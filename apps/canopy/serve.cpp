@@ -1,5 +1,6 @@
 #include "serve_command.h"
 
+#include <canopy/base/host_check.h>
 #include <canopy/base/printable.h>
 #include <canopy/feed/sink.h>
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <memory>
 
 #include <demo/live_demo.h>
-#include <serve/host_check.h>
 #include <serve/token.h>
 #include <serve/web_server.h>
 #include <sources/recording.h>
@@ -56,7 +56,7 @@ int serve(const ServeArguments& arguments) {
   const Result<bool> every = inspector::is_every_address(arguments.listen);
   if (!every) return unusable(every.error().text);
   for (const std::string& host : arguments.hosts)
-    if (const std::string flaw = inspector::flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
+    if (const std::string flaw = flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
   const Result<std::string> token =
       arguments.token_file.empty() ? inspector::make_token() : inspector::kept_token(arguments.token_file);
   if (!token) return unusable("--token-file " + token.error().text);

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "commands.h"
 
@@ -20,7 +20,7 @@ Result<std::string> stream_content(const std::string& path) {
     return Error{
         fmt::format("{}: {}", path, file.error != 0 ? std::strerror(file.error) : kind_of(file.facts.st_mode))};
   std::string content;
-  std::array<char, 1 << 16> part;
+  std::vector<char> part(std::size_t{1} << 16);
   for (;;) {
     const ssize_t got = ::read(file.descriptor.get(), part.data(), part.size());
     if (got < 0) return Error{fmt::format("{}: {}", path, std::strerror(errno))};
@@ -57,13 +57,27 @@ int StreamFile::read(const std::string& path,
   return unreadable > 0 ? kUnusable : kFine;
 }
 
-std::string StreamFile::gaps_in_words() const {
+kv_events::InOrder::Counts StreamFile::counts() const {
   kv_events::InOrder::Counts all;
   for (const auto& [publisher, order] : orders_) {
     const kv_events::InOrder::Counts& counts = order.counts();
     all.gaps += counts.gaps, all.missing += counts.missing, all.repaired += counts.repaired;
     all.repeated += counts.repeated, all.restarts += counts.restarts;
   }
+  return all;
+}
+
+Doubts StreamFile::doubts() const {
+  Doubts doubts = kv_events::doubts_of(counts());
+  if (unreadable > 0)
+    doubts.push_back(
+        {Doubt::Kind::damaged, unreadable,
+         fmt::format("{} could not be read, and what they say is not counted", plural(unreadable, "message"))});
+  return doubts;
+}
+
+std::string StreamFile::gaps_in_words() const {
+  const kv_events::InOrder::Counts all = counts();
   return fmt::format("{} ({} missing, {} repaired), {} repeated, {}", plural(all.gaps, "gap"), grouped(all.missing),
                      grouped(all.repaired), grouped(all.repeated), plural(all.restarts, "restart"));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 #include <canopy/kv_events/event.h>
 #include <canopy/kv_events/in_order.h>
@@ -29,11 +30,15 @@ class StreamFile {
                                                              kv_events::Order, const kv_events::EventBatch&)>& visit);
 
   std::uint64_t messages = 0, unreadable = 0, bytes = 0;  ///< Bytes of payloads.
+  /// Returns the doubts of figures of the stream: messages that are missing, or could not be read.
+  Doubts doubts() const;
   std::size_t publishers() const { return orders_.size(); }
   /// Returns the sum of all publishers: "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart".
   std::string gaps_in_words() const;
 
  private:
+  kv_events::InOrder::Counts counts() const;
+
   std::map<Publisher, kv_events::InOrder> orders_;
 };
 

@@ -1,6 +1,7 @@
 #include "tenant_tables.h"
 
 #include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace {
 
 constexpr std::size_t kMostPayments = 8;
 
-std::string shown_name(const std::string& name) {
-  return name.empty() ? "(no tenant)" : name == "*" ? "(all others)" : name;
+std::string tenant_name(const std::string& name) {
+  return name.empty() ? "(no tenant)" : name == "*" ? "(all others)" : shown_name(name);
 }
 
 /// A column of the table of tenants. It is omitted if `some` is set and it is 0 in all rows.
@@ -45,8 +46,8 @@ void print_payments(const std::vector<TenantPayment>& payments, const Terminal& 
   Grid grid({"evicted from", "for", "tokens", "of all", ""});
   for (std::size_t i = 0; i < std::min(kMostPayments, most.size()); ++i) {
     const bool unknown = most[i].from == "*" && most[i].to == "*";
-    grid.row({{unknown ? "(other pairs)" : shown_name(most[i].from)},
-              {unknown ? "" : shown_name(most[i].to)},
+    grid.row({{unknown ? "(other pairs)" : tenant_name(most[i].from)},
+              {unknown ? "" : tenant_name(most[i].to)},
               {grouped(most[i].tokens)},
               {percent(most[i].tokens, all)},
               {}});
@@ -94,7 +95,7 @@ void print_tenants(std::vector<TenantUse> tenants, const std::vector<TenantPayme
     grid.row(std::move(cells));
   };
   for (std::size_t i = 0; i < shown; ++i)
-    add(tenants[i], shown_name(tenants[i].name),
+    add(tenants[i], tenant_name(tenants[i].name),
         tenants[i].share.ceiling == kUnlimited ? "-" : grouped(tenants[i].share.ceiling));
   if (left > 0) add(rest, fmt::format("({} more)", grouped(left)), "");
   grid.print(terminal);

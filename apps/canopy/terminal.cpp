@@ -15,6 +15,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "program.h"
+
 namespace canopy::app {
 namespace {
 
@@ -48,6 +50,15 @@ std::string Terminal::wrap(const char* code, std::string_view text) const {
 namespace {
 bool g_reader_is_gone = false;
 }  // namespace
+
+int print_doubts(const Doubts& doubts, std::FILE* to, const Terminal& terminal) {
+  for (const Doubt& doubt : doubts) fmt::print(to, "{} {}\n", terminal.red("doubt:"), printable(doubt.sentence));
+  return doubts.empty() ? kFine : kViolations;
+}
+
+void print_notes(const std::vector<std::string>& notes, const Terminal& terminal) {
+  for (const std::string& note : notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
+}
 
 void print_whatever_happens(const std::function<void()>& print) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -142,7 +153,14 @@ Grid::Grid(std::vector<std::string> heading) {
 }
 
 void Grid::row(std::vector<Cell> cells) {
-  for (Cell& cell : cells) cell.text = printable(cell.text);
+  constexpr std::size_t kMostCell = 160;  // a name may have any length
+  for (Cell& cell : cells) {
+    cell.text = printable(cell.text);
+    if (&cell == &cells.back() || cell.text.size() <= kMostCell) continue;
+    std::size_t end = kMostCell;
+    while ((static_cast<unsigned char>(cell.text[end]) & 0xC0) == 0x80) --end;  // within a character
+    cell.text = cell.text.substr(0, end) + "...";
+  }
   rows_.push_back(std::move(cells));
 }
 

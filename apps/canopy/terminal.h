@@ -1,6 +1,9 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
+
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -34,6 +37,12 @@ void end_without_reader();
 /// Draws shares 0..1 as a chart of `height` lines with a scale, for a hit rate over time. Returns the lines.
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode);
 
+/// Prints a line for each doubt of the figures. Returns the exit code of a command that has no other verdict:
+/// kViolations if there is a doubt, otherwise kFine.
+int print_doubts(const Doubts& doubts, std::FILE* to, const Terminal& terminal);
+/// Prints a line for each note.
+void print_notes(const std::vector<std::string>& notes, const Terminal& terminal);
+
 /// Rows of label and value; all labels are as wide as the widest. Labels are printed filtered by printable(). Values
 /// may be wrapped, so their external parts must already be printable.
 class Table {
@@ -51,7 +60,8 @@ class Table {
 };
 
 /// Rows of cells under a heading: the first and the last column left-aligned, figures right-aligned, each column as
-/// wide as its widest cell. The last column may have any length. Cells are printed filtered by printable().
+/// wide as its widest cell. A cell longer than 160 bytes is shortened; the last column may have any length. Cells are
+/// printed filtered by printable().
 class Grid {
  public:
   struct Cell {

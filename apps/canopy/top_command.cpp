@@ -57,8 +57,7 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
 
 /// Returns the place of a node: "acme, depth 48 to 1,072".
 std::string where(const Mirror& mirror, const MirrorNode& node) {
-  const std::string& name = mirror.spaces()[static_cast<std::size_t>(node.space)].name;
-  return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : printable(name), grouped(node.begin),
+  return fmt::format("{}, depth {} to {}", printable(mirror.space_name(node.space)), grouped(node.begin),
                      grouped(node.end()));
 }
 
@@ -172,9 +171,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                         mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known");
   const bool fits = !terminal.moves || title.size() + 2 + facts.size() <= width;
   fmt::print("{}{}{}\n", terminal.bold(title), fits ? "  " : "\n  ", terminal.dim(facts));
-  if (mirror.damaged() != 0)
-    fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
-               terminal.red("damaged:"), plural(mirror.damaged(), "event") + " with impossible figures");
+  print_doubts(mirror.doubts(), stdout, terminal);
   if (mirror.is_from_events()) return print_from_events(mirror, now, before, width, terminal);
   Table table;
   table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
@@ -254,12 +251,22 @@ bool Watched::take() {
         return any;
       case FeedReader::Outcome::lapped:
         mirror.lost();
+        came = true;
         break;
       case FeedReader::Outcome::events:
         mirror.take({events.data(), count});
-        any = true;
+        any = came = true;
     }
   }
+}
+
+std::string no_state_of(const std::string& feed, bool came, const char* time) {
+  return fmt::format(
+      "the feed '{}': {}", feed,
+      came ? fmt::format("its events came faster than they were read for {}, so its state is not known; a "
+                         "larger ring (`events` in the engine's feed) helps",
+                         time)
+           : fmt::format("no events came for {}; its engine serves no request and is not polled", time));
 }
 
 Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
@@ -285,8 +292,7 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
       return Error{"the feed '" + name + "': " + gone};
     if (Interrupt::came())
       return Error{fmt::format("the feed '{}': {} came before any event", name, Interrupt::name())};
-    if (waited > 10s)
-      return Error{"the feed '" + name + "': no events came for 10 s; its engine serves no request and is not polled"};
+    if (waited > 10s) return Error{no_state_of(name, watched->came, "10 s")};
     std::this_thread::sleep_for(100ms);
   }
 }
@@ -304,7 +310,7 @@ int top(const std::string& name, bool once) {
     if (terminal.moves && !once) fmt::print("\x1b[H\x1b[2J");
     print(mirror, attachment.header(), before, terminal_width(), terminal);
     std::fflush(stdout);
-    if (once) return kFine;
+    if (once) return mirror.doubts().empty() ? kFine : kViolations;
     if (!mirror.samples().empty()) before = mirror.samples().back();
     for (auto slept = 0ms; slept < 1s && !Interrupt::came(); slept += 20ms) std::this_thread::sleep_for(20ms);
     if (Interrupt::came()) {

@@ -6,6 +6,7 @@
 #include <canopy/base/run_files.h>
 #include <fmt/format.h>
 #include <report/report.h>
+#include <workload/arrival_order.h>
 #include <workload/formats/native_trace.h>
 #include <workload/json_file.h>
 #include <workload/text.h>
@@ -30,17 +31,27 @@ struct TraceArguments {
   workload::TraceOptions options;
 };
 
+/// The doubts and notes of a trace that was read.
+struct Reading {
+  Doubts doubts;
+  std::vector<std::string> notes;
+};
+
 /// Reads all records, with a progress bar. Returns false if it was interrupted.
-Result<bool> each_record(workload::TraceReader& reader, const char* what,
+Result<bool> each_record(workload::TraceReader& reader, const char* what, Reading& reading,
                          const std::function<Result<std::monostate>(workload::TraceRecord&)>& take) {
   ProgressBar bar(what, "requests");
   workload::TraceRecord record;
+  workload::ArrivalOrder order;
   for (std::uint64_t requests = 0; !Interrupt::came(); ++requests) {
     auto got = reader.next(record);
     if (!got || !*got) {
       if (!got) return got.error();
+      reading = {reader.doubts(), reader.notes()};
+      order.add_note(reading.notes);
       return true;
     }
+    order.add(record.time_ms);
     if (auto taken = take(record); !taken) return taken.error();
     if (requests % 64 == 0) bar.show(reader.progress(), requests);
   }
@@ -50,10 +61,6 @@ Result<bool> each_record(workload::TraceReader& reader, const char* what,
 int interrupted(const char* what) {
   unusable(fmt::format("canopy trace: {} stopped it; {}", Interrupt::name(), what));
   return Interrupt::exit_code();
-}
-
-void print_notes(const workload::TraceReader& reader, const Terminal& terminal) {
-  for (const std::string& note : reader.notes()) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
 }
 
 /// Returns an error if the outputs cannot be written beside the trace and each other.
@@ -77,15 +84,17 @@ int import_trace(const TraceArguments& arguments) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   std::string piece;
   std::uint64_t requests = 0, prompt_tokens = 0;
-  const auto done = each_record(**reader, "import", [&](workload::TraceRecord& record) -> Result<std::monostate> {
-    ++requests;
-    prompt_tokens += record.length();
-    piece += workload::native_line(record);
-    if (piece.size() < kPiece) return std::monostate{};
-    auto written = file->append(piece);
-    piece.clear();
-    return written;
-  });
+  Reading reading;
+  const auto done =
+      each_record(**reader, "import", reading, [&](workload::TraceRecord& record) -> Result<std::monostate> {
+        ++requests;
+        prompt_tokens += record.length();
+        piece += workload::native_line(record);
+        if (piece.size() < kPiece) return std::monostate{};
+        auto written = file->append(piece);
+        piece.clear();
+        return written;
+      });
   if (!done) return unusable(done.error().text + "\nnothing was written to " + arguments.output);
   if (!*done) return interrupted("nothing was written");
   if (auto written = file->append(piece); !written) return unusable(written.error().text);
@@ -93,8 +102,8 @@ int import_trace(const TraceArguments& arguments) {
   const Terminal terminal = Terminal::of_stdout();
   fmt::print("{}  {}, {}\n", terminal.bold(printable(arguments.output)), plural(requests, "request"),
              plural(prompt_tokens, "prompt token"));
-  print_notes(**reader, terminal);
-  return kFine;
+  print_notes(reading.notes, terminal);
+  return print_doubts(reading.doubts, stdout, terminal);
 }
 
 /// Shows the figures of a trace: distinct tokens, reuse, turns, sharing by depth, tenants.
@@ -105,25 +114,30 @@ int show_trace(const TraceArguments& arguments) {
   auto reader = workload::open_records(arguments.trace, arguments.options);
   if (!reader) return unusable(reader.error().text);
   workload::TraceStat stat(arguments.unit);
-  const auto done = each_record(**reader, "trace", [&](workload::TraceRecord& record) -> Result<std::monostate> {
-    stat.add(record);
-    return std::monostate{};
-  });
+  Reading reading;
+  const auto done =
+      each_record(**reader, "trace", reading, [&](workload::TraceRecord& record) -> Result<std::monostate> {
+        stat.add(record);
+        return std::monostate{};
+      });
   if (!done) return unusable(done.error().text);
   if (!*done) return interrupted("the figures of a part are not shown");
-  const workload::TraceFacts facts = stat.facts();
+  workload::TraceFacts facts = stat.facts();
+  facts.doubts = std::move(reading.doubts);
   const Terminal terminal = Terminal::of_stdout();
   print_whatever_happens([&] {
     print_facts(facts, arguments.trace, terminal);
-    print_notes(**reader, terminal);
+    print_notes(reading.notes, terminal);
+    print_doubts(facts.doubts, stdout, terminal);
   });
+  const int verdict = facts.doubts.empty() ? kFine : kViolations;
   if (!arguments.output.empty())
     if (auto written = write_json(arguments.output, workload::json_of(facts, arguments.trace)); !written)
-      return unusable(written.error().text);
+      return exit_of(verdict, unusable(written.error().text));
   if (!arguments.page.empty())
     if (auto written = report::write_trace_page(facts, workload::trace_name(arguments.trace), arguments.page); !written)
-      return unusable(written.error().text);
-  return kFine;
+      return exit_of(verdict, unusable(written.error().text));
+  return verdict;
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ void print_tenants(const TraceFacts& facts, const Terminal& terminal) {
   Grid grid({"namespace", "requests", "prompt tokens", "of all", "reused"});
   for (std::size_t i = 0; i < std::min(all.size(), kTenants); ++i) {
     const auto& [name, tenant] = all[i];
-    grid.row({{name.empty() ? "(shared)" : name},
+    grid.row({{shown_name(name)},
               {grouped(tenant.requests)},
               {grouped(tenant.prompt_tokens)},
               {percent(tenant.prompt_tokens, facts.prompt_tokens)},

@@ -137,8 +137,8 @@ class OutlineText {
   void write_item(const Turn& turn) {
     const Item& item = items_[turn.at];
     if (item.parent == 0)
-      text_ += fmt::format("{}  {} in {}\n", printable(engine_.name_of(item.space)), plural(item.subtree, "token"),
-                           plural(item.nodes, "node"));
+      text_ += fmt::format("{}  {} in {}\n", printable(shown_name(engine_.name_of(item.space))),
+                           plural(item.subtree, "token"), plural(item.nodes, "node"));
     else
       text_ += fmt::format("{}{}, {}{}\n", turn.last ? corner_ : fork_, plural(item.length, "token"),
                            plural(item.hits, "hit"),

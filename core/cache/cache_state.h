@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -55,17 +57,20 @@ struct RequestState {
   struct Promise {
     Units units = 0;
     std::uint64_t us = 0;
+    Lock lock{};  ///< keeps the window or state at its end, once it is committed; empty without such groups
   };
   std::vector<Promise> promises;  ///< prefixes to keep after its end, and for how long
   Units retained = 0;             ///< units of the longest of them
   std::uint64_t promised = 0;     ///< units of it that are charged and not kept yet
   Lock kept;                      ///< keeps the part that was resident when it began
+  TenantId payer{};               ///< tenant that `promised` and `kept` are charged to
 };
 
 /// A prefix under retention.
 struct KeptPath {
   Lock lock;
   NamespaceId space{};
+  TenantId payer{};            ///< tenant that it is charged to
   std::uint64_t until_us = 0;  ///< on the clock of Engine::turn
 };
 
@@ -83,7 +88,7 @@ struct CacheState {
   Units page_size = 1, overlap = 0;
   std::shared_ptr<CodecPort> codec;
   std::vector<GroupLabel> groups;
-  std::vector<Pool> pools;  ///< one per group
+  std::vector<Pool> pools;           ///< one per group
   std::shared_ptr<Tenants> tenants;  ///< may be null (no tenant has a share)
   std::shared_ptr<IndexPort> index;
   Spaces spaces;
@@ -101,7 +106,8 @@ struct CacheState {
   std::atomic<const char*> inside{nullptr};      ///< name of the running call; null while there is none (CallGuard)
   std::atomic<const char*> overlapped{nullptr};  ///< name of a call that was refused during that call
   bool policy_failed = false;                    ///< a policy threw since nodes were last ranked again
-  std::vector<std::string> notes;                ///< warnings that a reader of the figures must know, one sentence each
+  std::uint64_t lacked = 0;                      ///< steps left out because the system had no memory (Engine::doubts)
+  std::vector<std::string> notes;                ///< components that failed, one sentence each (Engine::doubts)
   StopCondition stop;
   bool paused = false;
   std::string paused_because;
@@ -109,6 +115,14 @@ struct CacheState {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::uint64_t elapsed_us = 0;  ///< time of the last index call, since `began`
 
+  /// Adds to the notes. Without memory for it the sentence is a violation, which needs none.
+  void note(std::string_view sentence) noexcept {
+    try {
+      notes.emplace_back(sentence);
+    } catch (const std::bad_alloc&) {
+      ledger.violated(sentence);
+    }
+  }
   /// Returns the number of prompt tokens that can be reused at all: whole pages of units.
   Units whole_pages(std::size_t tokens) const {
     return static_cast<Units>(tokens > overlap ? tokens - overlap : 0) / page_size * page_size;

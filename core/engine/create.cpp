@@ -135,7 +135,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
-  if (auto opened = open_tenants(config, state, registry, true); !opened) return opened.error();
+  if (auto opened = open_tenants(config, state, registry, true, 0); !opened) return opened.error();
   if (config.host_tier.capacity > 0) {
     FeedWriter* const below = impl->publisher ? impl->publisher->writer_below() : nullptr;
     auto host = create_host_tier(config, state, registry, below);

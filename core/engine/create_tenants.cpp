@@ -10,12 +10,12 @@
 namespace canopy {
 
 Result<std::monostate> open_tenants(const EngineConfig& config, CacheState& state, const Registry& registry,
-                                    bool serves) {
+                                    bool serves, double kept_free) {
   if (config.tenants.empty()) return std::monostate{};
   if (!state.index->keeps_tenants())
     return Error{config.message(fmt::format("tenants: {} keeps no tenants apart; expected index: radix",
                                             registry.component(PrefixIndex::kInterface, config.index.name)))};
-  state.tenants = std::make_unique<Tenants>(config.tenants, state, config.groups[0].capacity, serves);
+  state.tenants = std::make_unique<Tenants>(config.tenants, state, config.groups[0].capacity, serves, kept_free);
   std::size_t next = 1;
   for (const TenantConfig& tenant : config.tenants) {
     Tenants::Policies policies;

@@ -57,8 +57,10 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, C
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
-  if (auto opened = open_tenants(config, state, registry, false); !opened) return opened.error();
-  tier->open(config.storage_tier.in.name.empty() ? 0 : kRecordHeader);
+  const StorageTierConfig& storage = config.storage_tier;
+  const double kept_free = storage.in.name.empty() || storage.write != PutPolicy::on_evict ? 0 : storage.ahead / 100.0;
+  if (auto opened = open_tenants(config, state, registry, false, kept_free); !opened) return opened.error();
+  tier->open(storage.in.name.empty() ? 0 : kRecordHeader);
   return tier;
 }
 

@@ -31,7 +31,6 @@ std::size_t Engine::live_requests() const { return impl_->state.live.size(); }
 std::size_t Engine::spaces() const { return impl_->state.spaces.size(); }
 const std::string& Engine::policy(std::size_t group) const { return impl_->state.groups[group].policy; }
 std::uint64_t Engine::owned_pages(std::size_t group) const { return impl_->state.owned[group]; }
-const std::vector<std::string>& Engine::notes() const { return impl_->state.notes; }
 
 const Pool& Engine::pool(std::size_t group) const {
   if (group < groups()) return impl_->state.pools[group];
@@ -58,12 +57,12 @@ auto Engine::guarded(const char* name, std::size_t group, Call&& call) const {
   using Answer = decltype(call());
   return guarded(name, [&] {
     if (group < groups()) return call();
-    misused(fmt::format("{} of group {}, but there are {}", name, group, groups()));
+    misused(Sentence("{} of group {}, but there are {}", name, group, groups()));
     return Answer();
   });
 }
 
-void Engine::misused(std::string sentence) const { impl_->state.ledger.violated(std::move(sentence)); }
+void Engine::misused(std::string_view sentence) const { impl_->state.ledger.violated(sentence); }
 
 NamespaceId Engine::intern(const Space& space) {
   auto id = static_cast<NamespaceId>(~std::uint32_t{0});  // a refused call returns a namespace that does not exist
@@ -96,9 +95,8 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
 }
 void Engine::turn(std::uint64_t now_us) {
   guarded("Engine::turn", [&] {
-    impl_->tiers.turn(now_us);
-    // Ranks agree on one time.
-    impl_->retentions.turn(impl_->tiers.host() ? impl_->state.tiers[Counter::turn_us] : now_us);
+    const std::uint64_t agreed_us = impl_->tiers.turn(now_us);
+    impl_->retentions.turn(agreed_us);
   });
 }
 Found Engine::find(const RequestSpec& spec) {
@@ -106,7 +104,7 @@ Found Engine::find(const RequestSpec& spec) {
 }
 void Engine::find_many(std::span<const RequestSpec> specs, std::span<Found> found) {
   if (found.size() != specs.size())
-    return misused(fmt::format("Engine::find_many of {} requests into {}", specs.size(), found.size()));
+    return misused(Sentence("Engine::find_many of {} requests into {}", specs.size(), found.size()));
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (i % RequestFlow::kPrefetched == 0)
       guarded("Engine::find_many", [&] { impl_->requests.prefetch(specs.subspan(i)); });
@@ -117,7 +115,7 @@ void Engine::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32
   std::iota(order.begin(), order.end(), 0U);
   guarded("Engine::order_by_weight", [&] {
     if (order.size() != ends.size())
-      return misused(fmt::format("Engine::order_by_weight of {} requests into {}", ends.size(), order.size()));
+      return misused(Sentence("Engine::order_by_weight of {} requests into {}", ends.size(), order.size()));
     const IndexTimer timer(impl_->state);
     impl_->state.index->order_by_weight(ends, order);
   });
@@ -134,7 +132,12 @@ bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   return guarded("Engine::make_free", group, [&] { return impl_->pages.make_free(group, pages); });
 }
 std::uint64_t Engine::flush(NamespaceId space) {
-  return guarded("Engine::flush", [&] { return impl_->retentions.flush(space); });
+  return guarded("Engine::flush", [&]() -> std::uint64_t {
+    if (impl_->state.spaces.knows(space)) return impl_->retentions.flush(space);
+    misused(Sentence("Engine::flush of namespace {}, which was never interned: Engine::intern gave numbers below {}",
+                     static_cast<std::uint64_t>(space), spaces()));
+    return 0;
+  });
 }
 void Engine::resize(std::size_t group, std::uint64_t pages) {
   guarded("Engine::resize", group, [&] {
@@ -156,11 +159,13 @@ Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantSh
     Tenants* const below = impl_->tiers.tenants();
     why = pools.flaw_of_share(tenant, share);
     if (why.empty() && below) why = below->flaw_of_share(tenant, share);
-    if (why.empty() && !(pools.make_room(tenant) && (!below || below->make_room(tenant))))
+    if (why.empty() && !(impl_->retentions.has_room(pools.size() + 1) && pools.make_room(tenant) &&
+                         (!below || below->make_room(tenant))))
       why = "the system has no memory for another tenant";
     if (!why.empty()) return static_cast<void>(why = fmt::format("tenant {}: {}", in_quotes(tenant), why));
     pools.set_share(tenant, share);
     if (below) below->set_share(tenant, share);
+    impl_->retentions.tenants_changed();
     if (impl_->publisher) impl_->publisher->share(*state.tenants->find(tenant));
     impl_->pages.end_operation(Operation::control);
   });

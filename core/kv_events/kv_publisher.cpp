@@ -1,3 +1,4 @@
+#include <canopy/helpers/at_fork.h>
 #include <canopy/kv_events/block_events.h>
 #include <canopy/kv_events/codec.h>
 #include <canopy/kv_events/kv_publisher.h>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "inherited_sockets.h"
 #include "ipc_path.h"
 #include "replay_desk.h"
 #include "socket.h"
@@ -28,6 +30,12 @@ class ThreadedPublisher final : public KvPublisher {
   ThreadedPublisher(const KvEventsConfig& config, TreeQueue::WhenFull when_full)
       : config_(config), queue_(when_full), desk_(config.topic) {}
   ~ThreadedPublisher() override { stop(); }
+  /// For a forked child, which has neither the thread nor the threads of ZeroMQ.
+  void leave() noexcept {
+    queue_.stop();
+    close_inherited_sockets(published_at_);
+    close_inherited_sockets(replayed_at_);
+  }
 
   Result<std::monostate> bind() {
     auto bound = bind(publish_, zmq::socket_type::xpub, config_.publish, "events.zmq.publish: ", published_at_);
@@ -73,30 +81,47 @@ class ThreadedPublisher final : public KvPublisher {
     return std::monostate{};
   }
 
-  void run() {
+  /// Without memory for a record or a batch, everything is sent again, as after a loss.
+  void run() noexcept {
+    for (bool stopped = false; !stopped;) {
+      try {
+        publish_all();
+        stopped = true;
+      } catch (const std::bad_alloc&) {
+        passes_over_ = true;
+        queue_.lose();
+        stopped = nap();
+      }
+    }
+    close();
+  }
+
+  /// Publishes what is queued until stop() is called.
+  void publish_all() {
     while (!queue_.has_begun()) {
-      if (nap()) return close();
+      if (nap()) return;
       serve();
     }
     BlockEvents events(config_, queue_);
+    batch_.clear();
     events.clear(batch_);  // the events of an earlier publisher at this endpoint are no longer valid
     publish(events);
-    std::uint64_t breaks = 0;
     for (bool last_round = false;;) {
       const std::uint64_t breaks_now = queue_.breaks();
       idle_.store(false);
-      while (const TreeQueue::Record* record = queue_.next()) take(*record, events);
+      while (const TreeQueue::Record* record = queue_.next())
+        if (!passes_over_) take(*record, events);
       publish(events);
-      if (breaks_now != breaks) {
+      if (breaks_now != breaks_) {
         // After a loss nothing is queued until the engine sends everything again.
-        breaks = breaks_now;
         events.clear(batch_);
         publish(events);
+        breaks_ = breaks_now, passes_over_ = false;
         queue_.want_resync();
       }
       const bool busy = serve();
       idle_.store(true);
-      if (last_round) return close();
+      if (last_round) return;
       if (!queue_.has_more() && !busy) last_round = nap();
     }
   }
@@ -158,7 +183,8 @@ class ThreadedPublisher final : public KvPublisher {
   ReplayDesk desk_;
   EventBatch batch_;
   std::string payload_;
-  std::uint64_t sequence_ = 0, bytes_ = 0, taken_ = 0, subscribers_ = 0;
+  std::uint64_t sequence_ = 0, bytes_ = 0, taken_ = 0, subscribers_ = 0, breaks_ = 0;
+  bool passes_over_ = false;  ///< true after memory was refused, until what is queued is lost
   std::vector<std::string> frames_;
   std::atomic<bool> idle_{false};  ///< True if everything that next() returned is published.
   mutable std::mutex mutex_;
@@ -168,6 +194,31 @@ class ThreadedPublisher final : public KvPublisher {
   std::thread thread_;
 };
 
+/// A publisher that a forked child neither uses nor destroys.
+class PublisherOfOneProcess final : public KvPublisher {
+ public:
+  explicit PublisherOfOneProcess(std::unique_ptr<ThreadedPublisher> publisher) : publisher_(std::move(publisher)) {}
+  ~PublisherOfOneProcess() override {
+    if (own_.left()) static_cast<void>(publisher_.release());
+  }
+  PublisherOfOneProcess(const PublisherOfOneProcess&) = delete;
+
+  TreeListener& listener() override { return publisher_->listener(); }
+  const std::string& published_at() const override { return publisher_->published_at(); }
+  const std::string& replayed_at() const override { return publisher_->replayed_at(); }
+  Figures figures() const override { return own_.left() ? Figures() : publisher_->figures(); }
+  void flush() override {
+    if (!own_.left()) publisher_->flush();
+  }
+  void stop() override {
+    if (!own_.left()) publisher_->stop();
+  }
+
+ private:
+  std::unique_ptr<ThreadedPublisher> publisher_;
+  AtFork own_{[](void* publisher) noexcept { static_cast<ThreadedPublisher*>(publisher)->leave(); }, publisher_.get()};
+};
+
 }  // namespace
 
 Result<std::unique_ptr<KvPublisher>> KvPublisher::open(const KvEventsConfig& config,
@@ -175,7 +226,7 @@ Result<std::unique_ptr<KvPublisher>> KvPublisher::open(const KvEventsConfig& con
   auto publisher = std::make_unique<ThreadedPublisher>(config, when_full);
   if (auto bound = publisher->bind(); !bound) return bound.error();
   publisher->start();
-  return std::unique_ptr<KvPublisher>(std::move(publisher));
+  return std::unique_ptr<KvPublisher>(std::make_unique<PublisherOfOneProcess>(std::move(publisher)));
 } catch (const zmq::error_t& error) {  // the context could not be created
   return Error{std::string("ZeroMQ: ") + error.what()};
 }

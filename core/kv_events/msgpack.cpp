@@ -10,8 +10,6 @@
 
 namespace canopy::kv_events {
 
-using Type = Value::Type;
-
 void append_big_endian(std::string& to, std::uint64_t number, unsigned bytes) {
   while (bytes-- > 0) to += static_cast<char>(number >> (8 * bytes));
 }
@@ -40,18 +38,18 @@ struct Visitor : msgpack::null_visitor {
   bool close() { return ++levels, true; }
 
   bool visit_nil() { return take({}); }
-  bool visit_boolean(bool is_true) { return take({Type::boolean, is_true}); }
-  bool visit_positive_integer(std::uint64_t number) { return take({Type::number, number}); }
+  bool visit_boolean(bool is_true) { return take({Value::Type::boolean, is_true}); }
+  bool visit_positive_integer(std::uint64_t number) { return take({Value::Type::number, number}); }
   bool visit_negative_integer(std::int64_t number) {
-    return take({number < 0 ? Type::negative : Type::number, static_cast<std::uint64_t>(number)});
+    return take({number < 0 ? Value::Type::negative : Value::Type::number, static_cast<std::uint64_t>(number)});
   }
-  bool visit_float32(float real) { return take({Type::real, 0, static_cast<double>(real)}); }
-  bool visit_float64(double real) { return take({Type::real, 0, real}); }
-  bool visit_str(const char* data, std::uint32_t size) { return take({Type::text, 0, 0, {data, size}}); }
-  bool visit_bin(const char* data, std::uint32_t size) { return take({Type::bytes, 0, 0, {data, size}}); }
-  bool visit_ext(const char* data, std::uint32_t size) { return take({Type::extension, 0, 0, {data, size}}); }
-  bool start_array(std::uint32_t count) { return open(Type::array, count); }
-  bool start_map(std::uint32_t count) { return open(Type::map, count); }
+  bool visit_float32(float real) { return take({Value::Type::real, 0, static_cast<double>(real)}); }
+  bool visit_float64(double real) { return take({Value::Type::real, 0, real}); }
+  bool visit_str(const char* data, std::uint32_t size) { return take({Value::Type::text, 0, 0, {data, size}}); }
+  bool visit_bin(const char* data, std::uint32_t size) { return take({Value::Type::bytes, 0, 0, {data, size}}); }
+  bool visit_ext(const char* data, std::uint32_t size) { return take({Value::Type::extension, 0, 0, {data, size}}); }
+  bool start_array(std::uint32_t count) { return open(Value::Type::array, count); }
+  bool start_map(std::uint32_t count) { return open(Value::Type::map, count); }
   bool end_array() { return close(); }
   bool end_map() { return close(); }
   void parse_error(std::size_t, std::size_t) { flaw = "a byte that MessagePack does not use"; }
@@ -74,25 +72,25 @@ void Packer::real(double value) {  // msgpack would write 2.0 as a whole number
 
 std::string shown(const Value& value) {
   switch (value.type) {
-    case Type::nil:
+    case Value::Type::nil:
       return "nil";
-    case Type::boolean:
+    case Value::Type::boolean:
       return value.number != 0 ? "true" : "false";
-    case Type::number:
+    case Value::Type::number:
       return fmt::format("{}", value.number);
-    case Type::negative:
+    case Value::Type::negative:
       return fmt::format("{}", static_cast<std::int64_t>(value.number));
-    case Type::real:
+    case Value::Type::real:
       return fmt::format("{}", value.real);
-    case Type::text:
+    case Value::Type::text:
       return "the text " + in_quotes(value.bytes);
-    case Type::bytes:
+    case Value::Type::bytes:
       return fmt::format("{} raw bytes", value.bytes.size());
-    case Type::extension:
+    case Value::Type::extension:
       return "an extension type";
-    case Type::array:
+    case Value::Type::array:
       return "an array";
-    case Type::map:
+    case Value::Type::map:
       return "a map";
   }
   return {};
@@ -109,7 +107,7 @@ bool Unpacker::next(Value& value) {
 }
 
 bool Unpacker::skip(const Value& value) {
-  if (value.type != Type::array && value.type != Type::map) return true;
+  if (value.type != Value::Type::array && value.type != Value::Type::map) return true;
   Visitor visitor;
   visitor.levels = kMostLevels;
   at_ = value_at_;

@@ -16,7 +16,7 @@ constexpr std::size_t kBatchesAtOnce = 64;
 
 }  // namespace
 
-void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) {
+void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) noexcept try {
   if (batches_.empty()) first_ = sequence;
   batches_.emplace_back(payload);
   bytes_ += payload.size();
@@ -25,6 +25,9 @@ void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) {
     batches_.pop_front();
     ++first_;
   }
+} catch (const std::bad_alloc&) {
+  batches_.clear();
+  bytes_ = 0, first_ = sequence + 1;
 }
 
 bool ReplayDesk::serve(Socket& router) {

@@ -81,13 +81,7 @@ TreeQueue::Record* TreeQueue::put(Kind kind, std::uint64_t node, std::size_t mor
   if (at_ == published_ && at_ - start_place_ > kReuse) begin_at_start();
   const std::size_t bytes = rounded(sizeof(Record) + more);
   std::byte* const to = room(bytes);
-  if (!to) {
-    // An operation is queued whole or not at all.
-    at_ = published_;
-    lost_ = true;
-    breaks_.fetch_add(1, std::memory_order_release);
-    return nullptr;
-  }
+  if (!to) return lost(), nullptr;
   auto* const record = new (to) Record;
   record->bytes = static_cast<std::uint32_t>(bytes);
   record->kind = kind;
@@ -95,10 +89,25 @@ TreeQueue::Record* TreeQueue::put(Kind kind, std::uint64_t node, std::size_t mor
   return record;
 }
 
+/// Drops what is queued of this operation: it is queued whole or not at all.
+void TreeQueue::lost() noexcept {
+  at_ = published_;
+  lost_ = true;
+  breaks_.fetch_add(1, std::memory_order_release);
+}
+
+/// Ensures that a namespace has a mark in left_out_. Returns false without memory: then everything is lost.
+bool TreeQueue::has_mark(std::size_t space) noexcept try {
+  if (left_out_.size() <= space) left_out_.resize(space + 1);
+  return true;
+} catch (const std::bad_alloc&) {
+  return lost(), false;
+}
+
 void TreeQueue::space(NamespaceId space, std::string_view salt, std::string_view adapter) {
   if (rounded(sizeof(Record) + salt.size() + adapter.size()) > size_ / 2) {
     const auto number = static_cast<std::size_t>(space);
-    if (left_out_.size() <= number) left_out_.resize(number + 1);
+    if (lost_ || !has_mark(number)) return;
     if (!left_out_[number]) left_out_count_.fetch_add(1, std::memory_order_relaxed);
     left_out_[number] = true;
     return;
@@ -153,6 +162,11 @@ bool TreeQueue::turn() {
     // Between operations, so that the wait does not count as work of the index.
     while (when_full_ == WhenFull::wait && !has_room(at_ + size_ / 2))
       std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  // A loss anew even where all is lost already: the reader may have asked for the resync before.
+  if (useless_.load(std::memory_order_acquire) && useless_.exchange(false)) {
+    wanted_.store(false, std::memory_order_relaxed);
+    lost();
   }
   return lost_ && wanted_.load(std::memory_order_acquire);
 }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 namespace canopy {
 
 /// The paths that one eviction removes from an index, in the order of removal. A node on the path of the previous one
-/// is left out, since that path includes its pages: a chain that is evicted from its end is one path.
+/// is left out, since that path includes its pages: a chain that is evicted from its end is one path. A node for whose
+/// path there is no memory is counted (forgotten), and nothing else of it is kept.
 class Departures final : public LeavingVisitor {
  public:
   explicit Departures(std::size_t groups) : groups_(groups) {}
@@ -23,7 +25,7 @@ class Departures final : public LeavingVisitor {
     std::size_t first_page = 0;        ///< its first place in the pages of all paths
   };
 
-  void leaving(const Leaving& node) override {
+  void leaving(const Leaving& node) override try {
     if (on_last_path(node)) {
       paths_.back().begin = std::min(paths_.back().begin, node.facts.begin);
       return;
@@ -32,13 +34,19 @@ class Departures final : public LeavingVisitor {
       forgotten_ += node.facts.length;
       return;
     }
-    words_ += node.words.size();
+    std::size_t count = pages_.size();
+    for (std::size_t g = 0; g < groups_; ++g) count += node.pages[g].size();
+    if (pages_.capacity() < count) pages_.reserve(std::max(count, 2 * pages_.capacity()));
     paths_.push_back({node.facts.space,
                       node.facts.begin,
                       node.facts.priority,
                       {node.words.begin(), node.words.end()},
                       pages_.size()});
     for (std::size_t g = 0; g < groups_; ++g) pages_.insert(pages_.end(), node.pages[g].begin(), node.pages[g].end());
+    words_ += node.words.size();
+  } catch (const std::bad_alloc&) {
+    forgotten_ += node.facts.length;
+    ++lacked_;
   }
 
   std::vector<Departure>& paths() { return paths_; }
@@ -50,14 +58,16 @@ class Departures final : public LeavingVisitor {
     for (std::size_t g = 0; g < groups_; ++g) pages[g] = std::span(pages_).subspan(path.first_page + g * count, count);
     return pages;
   }
-  /// Returns the units of nodes that were too many to store.
+  /// Returns the units of nodes that were too many to store, or had no memory.
   std::uint64_t forgotten() const { return forgotten_; }
+  /// Returns the number of nodes of forgotten() that had no memory.
+  std::uint64_t lacked() const { return lacked_; }
   void clear() {
     paths_.clear();
     pages_.clear();
     words_ = 0;
-    forgotten_ = 0;
-    if (pages_.capacity() > kUsualPages) pages_.shrink_to_fit();
+    forgotten_ = lacked_ = 0;
+    if (pages_.capacity() > kUsualPages) std::vector<Page>().swap(pages_);
   }
 
  private:
@@ -73,7 +83,7 @@ class Departures final : public LeavingVisitor {
   std::vector<Departure> paths_;
   std::vector<Page> pages_;  ///< pages of each path, group by group
   std::size_t words_ = 0;    ///< words of all paths
-  std::uint64_t forgotten_ = 0;
+  std::uint64_t forgotten_ = 0, lacked_ = 0;
 };
 
 }  // namespace canopy

@@ -1,6 +1,7 @@
 #include "fetch_flow.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace canopy {
@@ -21,15 +22,15 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
     }
-    if (auto read = storage_->reader().begin(key, found, std::max(here, found.length), spec.priority))
+    if (auto read = storage_->reader().begin(key, found, std::max(here, found.length), facts.priority))
       return wait_for(std::move(read), spec, here);
   }
-  return load(spec, here, found.node, found.length, nullptr);
+  return load(spec, key, here, found.length, nullptr);
 }
 
-/// Copies from the host tier, which has `there` units of the prefix, to the pools, which have `here`. `asked`: the
+/// Copies from the host tier, which has `there` units of the key, to the pools, which have `here`. `asked`: the
 /// fetch that waited for it. May be null (it begins now). Returns null if there is nothing to copy.
-std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here, NodeId node, Units there,
+std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, const Key& key, Units here, Units there,
                                             std::shared_ptr<FetchState> asked) {
   std::shared_ptr<FetchState> fetch;
   FetchOutcome outcome = FetchOutcome::nothing;
@@ -39,9 +40,8 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
     outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
     if (outcome == FetchOutcome::no_room) {
       fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
-      if (begin(*fetch, spec, node)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
+      if (begin(fetch, spec, key, there)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
       else fetch = nullptr;
-      if (fetch) copying_.push_back(fetch);
     }
   }
   ++device_.tiers.at(Counter::fetches, outcome);
@@ -70,6 +70,8 @@ std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<StorageRead> rea
   fetch->prompt.assign(spec.prompt.begin(), spec.prompt.end());
   fetch->spec = spec;
   fetch->spec.prompt = fetch->prompt;
+  fetch->spec.priority = RequestFlow::priority_of(spec);
+  fetch->spec.retention = {};  // the caller's; the priority is what it has to say here
   fetch->from = fetch->until = here;
   fetch->asked_us = tier_.now_us();
   reading_.push_back(fetch);
@@ -103,17 +105,19 @@ void FetchFlow::continue_after_reads() {
   }
 }
 
-void FetchFlow::continue_after_read(std::shared_ptr<FetchState> fetch) {
-  if (fetch->handles > 0 && !stopped_) {
-    const auto [key, facts] = requests_.arrival(fetch->spec, false);
-    const Units here = device_.index->peek(key).length;
-    Found found;
-    {
-      const IndexTimer timer(tier_.state());
-      found = tier_.state().index->find(key);
+void FetchFlow::continue_after_read(std::shared_ptr<FetchState> fetch) noexcept {
+  if (fetch->handles > 0 && !stopped_) try {
+      const auto [key, facts] = requests_.arrival(fetch->spec, false);
+      const Units here = device_.index->peek(key).length;
+      Found found;
+      {
+        const IndexTimer timer(tier_.state());
+        found = tier_.state().index->find(key);
+      }
+      if (load(fetch->spec, key, here, found.length, fetch)) return;
+    } catch (const std::bad_alloc&) {  // it brings nothing
+      ++device_.lacked;
     }
-    if (load(fetch->spec, here, found.node, found.length, fetch)) return;
-  }
   fetch->ends_us = tier_.now_us();
   end(*fetch);
 }
@@ -147,28 +151,36 @@ std::shared_ptr<FetchState> FetchFlow::copying(const RequestSpec& spec, Units un
   return nullptr;
 }
 
-/// Takes pages for what the pools lack of a prefix, and begins to fill them. If it returns false, or throws, the fetch
-/// holds nothing: there is no room, or a store cannot copy.
-bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
-  fetch.flow = this;
-  fetch.stage = FetchState::Stage::copying;
-  fetch.spec.space = spec.space;
-  const auto give_up = [&] {
-    fetch.until = fetch.from;
-    end(fetch);
-  };
+/// Takes pages for what the pools lack of a prefix, and begins to fill them. If it returns false the fetch holds
+/// nothing: there is no room or no memory, or a store cannot copy.
+bool FetchFlow::begin(const std::shared_ptr<FetchState>& fetch, const RequestSpec& spec, const Key& key,
+                      Units there) noexcept {
+  fetch->flow = this;
+  fetch->stage = FetchState::Stage::copying;
+  fetch->spec.space = spec.space;
+  bool begun = false;
   try {
-    if (begin_copy(fetch, spec, node)) return true;
-  } catch (...) {
-    give_up();
-    throw;
+    copying_.push_back(fetch);  // takes its memory before the pages
+    try {
+      arrived_.reserve(arrived_.size() + copying_.size());
+      begun = begin_copy(*fetch, spec, key, there);
+    } catch (const std::bad_alloc&) {
+      ++device_.lacked;
+    }
+    if (!begun) copying_.pop_back();
+  } catch (const std::bad_alloc&) {
+    ++device_.lacked;
   }
-  give_up();
-  return false;
+  if (!begun) {
+    fetch->until = fetch->from;
+    end(*fetch);
+  }
+  return begun;
 }
 
-bool FetchFlow::begin_copy(FetchState& fetch, const RequestSpec& spec, NodeId node) {
-  fetch.source = tier_.begin_reading(node, spec.space);
+bool FetchFlow::begin_copy(FetchState& fetch, const RequestSpec& spec, const Key& key, Units there) {
+  fetch.source = tier_.begin_reading(key, there);
+  if (fetch.source.length == 0) return false;
   fetch.request = requests_.begin_fetch(spec, fetch.source.length);
   fetch.from = fetch.request->lock.length;
   // Copied, since making room above may call the index below.
@@ -229,19 +241,20 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
 void FetchFlow::turn() {
   continue_after_reads();
   while (!copying_.empty() && copying_.front()->ends_us <= tier_.now_us()) {
-    arrive(*copying_.front());
+    const auto fetch = std::move(copying_.front());
     copying_.pop_front();
+    arrive(*fetch);
   }
 }
 
 /// Completes a fetch: its pages become the index's, unless its namespace was flushed since it began, or a store failed.
 /// The request stays, and holds them for its handles.
-void FetchFlow::arrive(FetchState& fetch) {
+void FetchFlow::arrive(FetchState& fetch) noexcept {
   const bool loaded = tier_.has_loaded(fetch.copies);
   fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
-  if (!loaded || tier_.has_old_pages(fetch.spec.space)) fetch.until = fetch.from;
-  else requests_.commit_fetch(*fetch.request, fetch.until);
+  if (!loaded || tier_.has_old_pages(fetch.spec.space) || !requests_.commit_fetch(*fetch.request, fetch.until))
+    fetch.until = fetch.from;
   tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);
   tier_.pages().end_operation(Operation::release);
   if (fetch.handles > 0 && fetch.until > fetch.from) arrived_.push_back(&fetch);

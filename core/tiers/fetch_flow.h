@@ -85,16 +85,16 @@ class FetchFlow {
   std::shared_ptr<FetchState> copying(const RequestSpec& spec, Units units) const;
   std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec, const Key& key) const;
   std::shared_ptr<FetchState> wait_for(std::shared_ptr<StorageRead> read, const RequestSpec& spec, Units here);
-  std::shared_ptr<FetchState> load(const RequestSpec& spec, Units here, NodeId node, Units there,
+  std::shared_ptr<FetchState> load(const RequestSpec& spec, const Key& key, Units here, Units there,
                                    std::shared_ptr<FetchState> asked);
-  bool begin(FetchState& fetch, const RequestSpec& spec, NodeId node);
-  bool begin_copy(FetchState& fetch, const RequestSpec& spec, NodeId node);
+  bool begin(const std::shared_ptr<FetchState>& fetch, const RequestSpec& spec, const Key& key, Units there) noexcept;
+  bool begin_copy(FetchState& fetch, const RequestSpec& spec, const Key& key, Units there);
   bool worth(Units from, Units until) const;
   bool abandoned(const FetchState& fetch) const;
   std::uint64_t seen_us(std::uint64_t ends_us, std::uint64_t again_us) const;
   void continue_after_reads();
-  void continue_after_read(std::shared_ptr<FetchState> fetch);
-  void arrive(FetchState& fetch);
+  void continue_after_read(std::shared_ptr<FetchState> fetch) noexcept;
+  void arrive(FetchState& fetch) noexcept;
   void end(FetchState& fetch);
 
   RequestFlow& requests_;

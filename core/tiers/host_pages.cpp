@@ -3,13 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 
 #include <cache/guard/ports.h>
 
 namespace canopy {
 
-HostPages::HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes)
-    : image_bytes_(image_bytes), header_bytes_(header_bytes) {
+HostPages::HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes, std::uint64_t& refused)
+    : image_bytes_(image_bytes), header_bytes_(header_bytes), refused_(refused) {
   constexpr std::uint64_t kPiece = std::uint64_t{32} << 20;
   pages_at_once_ = std::max<std::uint64_t>(kPiece / std::max<std::uint64_t>(record_bytes(), 1), 1);
 }
@@ -23,20 +24,26 @@ bool HostPages::take(Page last) {
   return true;
 }
 
-std::byte* HostPages::record(Page page) {
+std::byte* HostPages::record(Page page) noexcept try {
   const std::size_t number = page / pages_at_once_;
-  if (number >= pieces_.size()) pieces_.resize(number + 1);
+  if (number >= pieces_.size()) {
+    stored_.resize((number + 1) * pages_at_once_);
+    pieces_.resize(number + 1);
+  }
   auto& piece = pieces_[number];
   if (!piece) {
     const std::size_t bytes = pages_at_once_ * record_bytes();
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return nullptr;
+    if (memory == MAP_FAILED) return ++refused_, nullptr;
     // A transfer of 1 MiB covers 256 pages of 4 KiB. Disks accept fewer at once, so it would become two requests.
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     piece = {static_cast<std::byte*>(memory), Unmap{bytes}};
+    ++mapped_;
     if (storage_) storage_->call("use_memory", &PageStorage::use_memory, std::span(piece.get(), bytes));
   }
   return piece.get() + page % pages_at_once_ * record_bytes();
+} catch (const std::bad_alloc&) {
+  return ++refused_, nullptr;
 }
 
 }  // namespace canopy

@@ -16,23 +16,26 @@ class StoragePort;
 class HostPages {
  public:
   /// Both sizes are multiples of 4096. `header_bytes`: size of the header for a storage below; 0 if there is none. If
-  /// both are 0, pages have no memory.
-  HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes);
+  /// both are 0, pages have no memory. `refused` counts the pages for which the system refused memory. REQUIRES: it
+  /// outlives this object.
+  HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes, std::uint64_t& refused);
 
   std::uint64_t image_bytes() const { return image_bytes_; }
   std::uint64_t record_bytes() const { return header_bytes_ + image_bytes_; }
-  /// Returns a page's record. Null if the system has no memory. REQUIRES: record_bytes() > 0.
-  std::byte* record(Page page);
+  /// Returns a page's record. Null if the system has no memory: it never throws. REQUIRES: record_bytes() > 0.
+  std::byte* record(Page page) noexcept;
   std::byte* image(Page page) {
     std::byte* const bytes = record(page);
     return bytes ? bytes + header_bytes_ : nullptr;
   }
+  /// Returns the number of pages that have memory, with those beyond the tier's last page.
+  std::uint64_t with_memory() const { return pages_at_once_ * mapped_; }
   /// Allocates the memory of all pages up to `last`. Returns false if the system does not have it.
   bool take(Page last);
   /// Returns true if the storage received the page's record and has not refused it: for write-through.
   bool stored(Page page) const { return page < stored_.size() && stored_[page]; }
+  /// REQUIRES: record(page) was not null, or `stored` is false.
   void set_stored(Page page, bool stored) {
-    if (page >= stored_.size() && stored) stored_.resize(page + std::size_t{1});
     if (page < stored_.size()) stored_[page] = stored;
   }
 
@@ -46,6 +49,8 @@ class HostPages {
     void operator()(std::byte* memory) const;
   };
   std::uint64_t image_bytes_, header_bytes_;
+  std::uint64_t& refused_;
+  std::uint64_t mapped_ = 0;  ///< pieces that have memory
   StoragePort* storage_ = nullptr;
   std::size_t pages_at_once_;
   std::vector<std::unique_ptr<std::byte, Unmap>> pieces_;

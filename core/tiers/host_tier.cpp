@@ -25,9 +25,11 @@ HostTier::HostTier(CacheState& device, HostTierConfig config)
 }
 
 void HostTier::open(std::uint64_t header_bytes) {
-  for (const Pool& pool : device_.pools)
-    images_.emplace_back(pool.store() ? pool.store_port()->call("image_bytes", &KVStore::image_bytes) : 0,
-                         header_bytes);
+  for (std::size_t g = 0; g < device_.pools.size(); ++g) {
+    StorePort* const store = device_.pools[g].store_port();
+    images_.emplace_back(store ? store->call("image_bytes", &KVStore::image_bytes) : 0, header_bytes,
+                         device_.tiers.at(Counter::refused_pages_host, g));
+  }
   pages_.look_for_prints();
   device_.below = &state_;
 }
@@ -42,25 +44,24 @@ LeavingVisitor* HostTier::eviction_visitor() {
   return config_.write == WritePolicy::write_back ? &departures_ : nullptr;
 }
 
-void HostTier::evicted() {
+void HostTier::evicted() noexcept {
   device_.tiers[Counter::dropped_tokens_host] += departures_.forgotten();
-  for (Departures::Departure& path : departures_.paths())
-    copy(path.space, std::move(path.words), departures_.pages(path), path.priority);
+  device_.lacked += departures_.lacked();
+  for (const Departures::Departure& path : departures_.paths())
+    copy({path.space, path.words}, departures_.pages(path), path.priority);
   departures_.clear();
 }
 
-void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) {
-  if (config_.write == WritePolicy::write_through)
-    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(lock), priority);
+void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) noexcept {
+  if (config_.write == WritePolicy::write_through) copy(key, device_.index->pages(lock), priority);
 }
 
-void HostTier::copy_down(const Key& key, std::int32_t priority) {
+void HostTier::copy_down(const Key& key, std::int32_t priority) noexcept {
   const Found found = device_.index->find(key);
-  if (found.length == units_of(key.words))
-    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(found.node, 0), priority);
+  if (found.length == units_of(key.words)) copy(key, device_.index->pages(found), priority);
 }
 
-void HostTier::flushed(NamespaceId space) {
+void HostTier::flushed(NamespaceId space) noexcept {
   for (Copy& copy : copies_) {
     if (copy.space != space) continue;
     copy.unwanted = true;
@@ -71,12 +72,11 @@ void HostTier::flushed(NamespaceId space) {
   pages_.flush(space);
 }
 
-Lock HostTier::begin_reading(NodeId node, NamespaceId space) {
-  const Lock lock = state_.index->hold(node);
-  if (lock.length == 0) return lock;
-  const auto number = static_cast<std::size_t>(space);
+Lock HostTier::begin_reading(const Key& key, Units length) {
+  const auto number = static_cast<std::size_t>(key.space);
   if (number >= readings_.size()) readings_.resize(number + 1);
-  ++readings_[number].locks;
+  const Lock lock = lock_on(key, length);
+  if (lock.length > 0) ++readings_[number].locks;
   return lock;
 }
 
@@ -118,41 +118,53 @@ Lock HostTier::lock_on(const Key& key, Units length) {
   return {};
 }
 
-/// Begins to copy what this tier lacks of a path. Drops what finds no room, from the path's end.
-void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from,
-                    std::int32_t priority) {
-  const Key key{space, words};
+/// Begins to copy what this tier lacks of a path. Drops what finds no room or no memory, from the path's end.
+void HostTier::copy(const Key& key, const GroupPages& from, std::int32_t priority) noexcept {
   const Units units = units_of(key.words);
   if (units == 0) return;
-  if (has_old_pages(space)) {
+  if (from[0].size() != units / state_.page_size) {  // the index could not list them
+    ++device_.lacked;
+    device_.tiers[Counter::dropped_tokens_host] += units;
+    return;
+  }
+  if (has_old_pages(key.space)) {
     device_.tiers[Counter::lost_tokens_host] += units;
     return;
   }
-  Copy copy{space, priority};
-  Found found;
+  Copy copy{key.space, priority};
   {
     const IndexTimer timer(state_);
-    found = state_.index->find(key);
+    const Found found = state_.index->find(key);
     if (found.length > 0) copy.lock = state_.index->hold(found.node);
+    if (copy.lock.length != found.length) pages_.release(std::exchange(copy.lock, Lock{}), key.space, nullptr);
   }
   copy.from = std::max(copy.lock.length, on_its_way(key));
-  const std::size_t first = copy.from / state_.page_size, wanted = (units - copy.from) / state_.page_size;
-  std::size_t count = copies_.size() < kMostCopies ? wanted : 0;
-  if (count > 0) count = make_room(space, from, first, count);
-  if (count > 0) {
-    words.resize(copy.from + count * state_.page_size + state_.overlap);
-    copy.words = std::move(words);
-    if (!take_pages(copy, from, count)) count = 0;
-  }
+  const std::size_t wanted = (units - copy.from) / state_.page_size;
+  const std::size_t count = copies_.size() < kMostCopies ? begin(copy, key, from, wanted) : 0;
   device_.tiers[Counter::dropped_tokens_host] += (wanted - count) * state_.page_size;
-  if (count == 0) return pages_.release(copy.lock, copy.space, nullptr);
+  if (count == 0) return pages_.release(copy.lock, key.space, nullptr);
+  pages_.end_operation(Operation::reserve);
+}
+
+/// Begins a copy of as many of `count` pages as there is room for, and moves it to the pending ones. Returns their
+/// number; 0: nothing has begun, and the copy is as before.
+std::size_t HostTier::begin(Copy& copy, const Key& key, const GroupPages& from, std::size_t count) try {
+  if (count > 0) count = make_room(copy.space, from, copy.from / state_.page_size, count);
+  if (count == 0) return 0;
+  const auto words = key.words.first(copy.from + count * state_.page_size + state_.overlap);
+  copy.words.assign(words.begin(), words.end());
+  std::list<Copy> begun(1);  // takes its memory before the pages
+  if (!take_pages(copy, from, count)) return 0;
   copy.ends_us = store_lane_.begin(now_us_, copy.lane_bytes);
   count_copy(HostLane::store, copy.bytes, true);
   device_.tiers[Counter::written_tokens_host] += count * state_.page_size;
   device_.tiers[Counter::written_bytes_host] += copy.bytes;
   pages_.digest().take(Digest::Step::copy, copy.from, count, copy.ends_us);
-  copies_.push_back(std::move(copy));
-  pages_.end_operation(Operation::reserve);
+  begun.front() = std::move(copy);
+  copies_.splice(copies_.end(), begun);
+  return count;
+} catch (const std::bad_alloc&) {
+  return ++device_.lacked, 0;
 }
 
 /// Returns how many of the pages [first, first + count) of a path this tier has room for, from the first on.
@@ -176,21 +188,26 @@ std::size_t HostTier::make_room(NamespaceId space, const GroupPages& from, std::
   return count;
 }
 
-/// Takes pages for the copy, and begins to fill them. Returns false, and changes nothing, on failure.
+/// Takes pages for the copy, and begins to fill them. Returns false, or throws, and changes nothing, on failure.
 bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count) {
   const std::size_t first = copy.from / state_.page_size;
+  std::array<std::size_t, kMaxGroups> needed{};
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    needed[g] = pages_in(from[g].subspan(first, count));
+    copy.pages[g].assign(count, 0);
+    for (std::vector<Page>* const each : {&scratch_, &reads_from_})
+      if (each->capacity() < needed[g]) each->reserve(needed[g]);
+    if (targets_.capacity() < needed[g]) targets_.reserve(needed[g]);
+  }
   bool taken = true;
   for (std::size_t g = 0; g < state_.pools.size() && taken; ++g) {
-    const auto source = from[g].subspan(first, count);
-    scratch_.resize(pages_in(source));
+    scratch_.resize(needed[g]);
     taken = state_.pools[g].allocate(scratch_, begun_ + 1);
     if (!taken) break;
     state_.moving[g] += scratch_.size();
     for (const Page page : scratch_) images_[g].set_stored(page, false);
-    copy.pages[g].assign(count, 0);
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < count; ++i)
-      if (source[i] != 0) copy.pages[g][i] = scratch_[next++];
+    for (std::size_t i = 0, next = 0; i < count; ++i)
+      if (from[g][first + i] != 0) copy.pages[g][i] = scratch_[next++];
     copy.bytes += scratch_.size() * images_[g].image_bytes();
     copy.lane_bytes += lane_bytes(g, scratch_.size());
   }
@@ -203,7 +220,7 @@ bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count)
 }
 
 /// Starts saving the pages above into those of the copy. Returns false, and has started nothing, if the system has no
-/// memory for an image, or a store fails.
+/// memory for an image, or a store fails. REQUIRES: room in the lists that it fills.
 bool HostTier::save(Copy& copy, const GroupPages& from) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     for (const Page page : copy.pages[g])
@@ -211,15 +228,15 @@ bool HostTier::save(Copy& copy, const GroupPages& from) {
   copy.copies.failures = failures();
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     if (images_[g].image_bytes() == 0) continue;
-    scratch_.clear();
+    reads_from_.clear();
     targets_.clear();
     for (std::size_t i = 0; i < copy.pages[g].size(); ++i) {
       if (copy.pages[g][i] == 0) continue;
       targets_.push_back(images_[g].image(copy.pages[g][i]));
-      scratch_.push_back(from[g][copy.from / state_.page_size + i]);
+      reads_from_.push_back(from[g][copy.from / state_.page_size + i]);
     }
-    if (scratch_.empty()) continue;
-    const auto ticket = store(g).begin_save(scratch_, targets_);
+    if (reads_from_.empty()) continue;
+    const auto ticket = store(g).begin_save(reads_from_, targets_);
     if (!ticket) return end_others(copy.copies), false;
     copy.copies.tickets[g] = *ticket;
   }
@@ -230,6 +247,8 @@ bool HostTier::load(std::span<const std::vector<Page>> from, std::span<const std
                     std::uint64_t& ends_us) {
   std::uint64_t bytes = 0, carried = 0;
   copies = {{}, failures()};
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (sources_.capacity() < from[g].size()) sources_.reserve(from[g].size());
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     bytes += from[g].size() * images_[g].image_bytes();
     carried += lane_bytes(g, from[g].size());
@@ -294,8 +313,9 @@ void HostTier::turn(std::uint64_t now_us) {
   now_us_ = std::max(now_us_, now_us);
   device_.tiers[Counter::turn_us] = now_us_;
   while (!copies_.empty() && copies_.front().ends_us <= now_us_) {
-    arrive(copies_.front());
-    copies_.pop_front();
+    std::list<Copy> first;
+    first.splice(first.begin(), copies_, copies_.begin());  // no later call of it can find it here again
+    arrive(first.front());
   }
 }
 
@@ -336,14 +356,17 @@ void HostTier::arrive(Copy& copy) {
   pages_.end_operation(Operation::insert);
 }
 
-/// Frees the copy's pages from `first_page` on.
+/// Frees the copy's pages from `first_page` on. Needs no memory.
 void HostTier::free(const Copy& copy, std::size_t first_page) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
-    scratch_.clear();
-    for (std::size_t i = first_page; i < copy.pages[g].size(); ++i)
-      if (copy.pages[g][i] != 0) scratch_.push_back(copy.pages[g][i]);
-    state_.moving[g] -= scratch_.size();
-    pages_.free(g, scratch_, "a copy that was given up");
+    const std::span<const Page> pages(copy.pages[g]);
+    for (std::size_t end = first_page; end < pages.size();) {
+      const std::size_t begin = end;
+      while (end < pages.size() && (pages[end] == 0) == (pages[begin] == 0)) ++end;
+      if (pages[begin] == 0) continue;
+      state_.moving[g] -= end - begin;
+      pages_.free(g, pages.subspan(begin, end - begin), "a copy that was given up");
+    }
   }
 }
 

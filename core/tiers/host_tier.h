@@ -2,7 +2,7 @@
 
 #include <canopy/engine/engine_config.h>
 
-#include <deque>
+#include <list>
 #include <span>
 #include <vector>
 
@@ -41,9 +41,9 @@ class HostTier final : public TierListener {
   void open(std::uint64_t header_bytes = 0);
 
   LeavingVisitor* eviction_visitor() override;
-  void evicted() override;
-  void inserted(const Key& key, const Lock& lock, std::int32_t priority) override;
-  void flushed(NamespaceId space) override;
+  void evicted() noexcept override;
+  void inserted(const Key& key, const Lock& lock, std::int32_t priority) noexcept override;
+  void flushed(NamespaceId space) noexcept override;
   /// Stops further copies to this tier.
   void stop() { config_.write = WritePolicy::none; }
   /// Allocates the memory of all pages, so that no copy fails for it later. Returns false if the system does not have
@@ -76,15 +76,17 @@ class HostTier final : public TierListener {
 
   /// Returns the memory of a group's pages.
   HostPages& images(std::size_t group) { return images_[group]; }
+  const HostPages& images(std::size_t group) const { return images_[group]; }
   /// Begins to copy a whole path from the pools, if they have it, under any write policy.
-  void copy_down(const Key& key, std::int32_t priority);
+  void copy_down(const Key& key, std::int32_t priority) noexcept;
   /// Returns the units of a path, in whole pages, that pending copies bring.
   Units on_its_way(const Key& key) const;
   /// Returns a lock on exactly `length` units of a path, or an empty lock if they are not here.
   Lock lock_on(const Key& key, Units length);
 
-  /// Locks a node while a load into the pools, or a put into a storage, reads the pages of its path.
-  Lock begin_reading(NodeId node, NamespaceId space);
+  /// Locks exactly `length` units of a path while a load into the pools, or a put into a storage, reads their pages.
+  /// Returns an empty lock if they are not here.
+  Lock begin_reading(const Key& key, Units length);
   /// Releases such a lock. May be empty (nothing is released).
   void end_reading(const Lock& lock, NamespaceId space);
   /// Returns true if such locks kept pages from a flush of their namespace. Those are flushed with the last of the
@@ -122,7 +124,8 @@ class HostTier final : public TierListener {
     bool flushed = false;  ///< the namespace was flushed since they began
   };
 
-  void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
+  void copy(const Key& key, const GroupPages& from, std::int32_t priority) noexcept;
+  std::size_t begin(Copy& copy, const Key& key, const GroupPages& from, std::size_t count);
   std::size_t make_room(NamespaceId space, const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);
   bool save(Copy& copy, const GroupPages& from);
@@ -144,9 +147,9 @@ class HostTier final : public TierListener {
   std::vector<HostPages> images_;  ///< one per group
   Departures departures_;
   Lane store_lane_, load_lane_;
-  std::deque<Copy> copies_;         ///< pending copies, in the order in which they began and end
+  std::list<Copy> copies_;          ///< pending copies, in the order in which they began and end
   std::vector<Readings> readings_;  ///< by namespace
-  std::vector<Page> scratch_;
+  std::vector<Page> scratch_, reads_from_;
   std::vector<std::byte*> targets_;
   std::vector<const std::byte*> sources_;
   std::uint64_t begun_ = 0, now_us_ = 0;

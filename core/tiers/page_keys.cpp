@@ -57,6 +57,7 @@ void PageKeys::follow(const PageKey& space, std::span<const std::uint32_t> words
   // Reuse a path that ends here, or that includes this one. Copy the shared part of a path that continues differently.
   if (known < pages_ && known < paths_[at].chain.size() && at != kPaths - 1) {
     const auto kept = static_cast<std::ptrdiff_t>(known);
+    paths_.back().reserve(pages_, page_size_, overlap_);
     paths_.back().chain.assign(paths_[at].chain.begin(), paths_[at].chain.begin() + kept);
     paths_.back().words.assign(words.begin(), words.begin() + kept * page_size_);
     at = kPaths - 1;
@@ -67,10 +68,20 @@ void PageKeys::follow(const PageKey& space, std::span<const std::uint32_t> words
   else if (pages_ == 0) paths_.front() = {space, {}, {}};
 }
 
+/// Takes the memory for `pages` pages, so that words and chain change together.
+void PageKeys::Path::reserve(std::size_t pages, Units page_size, Units overlap) {
+  const auto make_room = [](auto& list, std::size_t count) {
+    if (list.capacity() < count) list.reserve(std::max(count, 2 * list.capacity()));
+  };
+  make_room(words, pages * page_size + overlap);
+  make_room(chain, pages);
+}
+
 /// Keeps `known` pages of the path, and computes the others.
 void PageKeys::extend(Path& path, std::size_t known, const PageKey& space, std::span<const std::uint32_t> words) {
   const auto kept = static_cast<std::ptrdiff_t>(known * page_size_);
   const auto used = static_cast<std::ptrdiff_t>(pages_ * page_size_ + overlap_);
+  path.reserve(pages_, page_size_, overlap_);
   path.space = space;
   path.words.resize(static_cast<std::size_t>(kept));
   path.words.insert(path.words.end(), words.begin() + kept, words.begin() + used);

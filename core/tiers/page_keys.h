@@ -33,7 +33,7 @@ class PageKeys {
   PageKey space(const Space& tuple) const;
 
   /// Sets the path for key() and parent(): whole pages of `words`. The part shared with one of the last kPaths paths is
-  /// not computed again.
+  /// not computed again. If memory runs out, throws std::bad_alloc, and the paths that it knows stay right.
   void follow(const PageKey& space, std::span<const std::uint32_t> words);
   std::size_t pages() const { return pages_; }
   /// Returns the key of a page. REQUIRES: page < pages().
@@ -51,6 +51,7 @@ class PageKeys {
     PageKey space;
     std::vector<std::uint32_t> words;  ///< words of the chain
     std::vector<PageKey> chain;        ///< full value at each page
+    void reserve(std::size_t pages, Units page_size, Units overlap);
   };
   std::size_t shared(const Path& path, const PageKey& space, std::span<const std::uint32_t> words) const;
   void extend(Path& path, std::size_t known, const PageKey& space, std::span<const std::uint32_t> words);

@@ -1,11 +1,11 @@
 #include "storage_calls.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
+
+#include <cache/guard/sentence.h>
 
 namespace canopy {
 
@@ -19,65 +19,77 @@ StorageCalls::StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, L
       device_(device),
       puts_(puts) {}
 
-std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
-                                  std::size_t records, Lane& lane, std::uint64_t now_us, std::uint64_t bytes) {
+/// Adds a call to the pending ones. If it throws, nothing has changed.
+StorageCall& StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
+                                 std::size_t records, Lane& lane, std::uint64_t now_us, std::uint64_t bytes) {
   auto made = std::make_unique<StorageCall>();
   made->kind = kind;
   made->group = group;
-  made->ticket = ++tickets_;
+  made->ticket = tickets_ + 1;
   made->job = job;
   made->first = first;
   made->records = static_cast<std::uint32_t>(records);
-  made->ends_us = simulated() ? lane.begin(now_us, bytes) : now_us;
+  made->ends_us = simulated() ? lane.ends_us(now_us, bytes) : now_us;
   made->began_us = now_us;
   made->bytes = bytes;
+  made->fates.reserve(records);
+  StorageCall& call = *made;
+  // After all calls that end at the same time.
+  const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
+  calls_.insert(simulated() ? std::upper_bound(calls_.begin(), calls_.end(), call.ends_us, later) : calls_.end(),
+                std::move(made));
+  // From here on nothing throws.
+  ++tickets_;
+  if (simulated()) lane.begin(now_us, bytes);
   if (is_call(kind)) {
     if (device_.tiers.at(Counter::pending_calls_storage, kind)++ == 0) device_.board.speed(kind).begun(now_us);
     device_.tiers.at(Counter::pending_bytes_storage, kind) += bytes;
   }
-  const std::uint64_t ends_us = made->ends_us;
-  // After all calls that end at the same time.
-  const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
-  calls_.insert(simulated() ? std::upper_bound(calls_.begin(), calls_.end(), ends_us, later) : calls_.end(),
-                std::move(made));
-  return ends_us;
+  return call;
+}
+
+/// Ends a call for which its storage has no memory.
+void StorageCalls::lack(StorageCall& call) {
+  ++device_.lacked;
+  end(call, Fate::failed);
+}
+
+/// Ends a call that no storage carries out.
+void StorageCalls::end(StorageCall& call, Fate fate) {
+  call.ended = true;
+  call.fate = fate;
+  call.fates.assign(call.records, fate);
 }
 
 std::uint64_t StorageCalls::find(std::size_t group, std::uint64_t job, const PageKey& space,
                                  std::span<const PageKey> keys, std::uint64_t within_us, std::uint64_t now_us) {
-  const std::uint64_t end = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
-  storages_[group]->find(tickets_, space, keys, within_us);
-  return end;
+  StorageCall& call = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
+  if (!storages_[group]->find(call.ticket, space, keys, within_us)) lack(call);
+  return call.ends_us;
 }
 
 std::uint64_t StorageCalls::find_each(std::size_t group, std::uint64_t job, const PageKey& space,
                                       std::span<const PageKey> keys, std::uint64_t within_us, std::uint64_t now_us) {
-  const std::uint64_t end = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
-  storages_[group]->find_each(tickets_, space, keys, within_us);
-  return end;
+  StorageCall& call = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
+  if (!storages_[group]->find_each(call.ticket, space, keys, within_us)) lack(call);
+  return call.ends_us;
 }
 
 std::uint64_t StorageCalls::get(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
                                 std::span<const PageKey> keys, std::span<std::byte* const> records, std::uint64_t bytes,
                                 std::uint64_t within_us, std::uint64_t now_us) {
-  const std::uint64_t end = begin(StorageCall::Kind::get, group, job, first, keys.size(), get_lane_, now_us, bytes);
-  storages_[group]->get(tickets_, space, keys, records, within_us);
-  return end;
+  StorageCall& call = begin(StorageCall::Kind::get, group, job, first, keys.size(), get_lane_, now_us, bytes);
+  if (!storages_[group]->get(call.ticket, space, keys, records, within_us)) lack(call);
+  return call.ends_us;
 }
 
 std::uint64_t StorageCalls::put(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
                                 std::span<const PageKey> keys, std::span<const std::byte* const> records,
                                 std::uint64_t bytes, std::uint64_t within_us, std::uint64_t now_us) {
-  const std::uint64_t end = begin(StorageCall::Kind::put, group, job, first, keys.size(), put_lane_, now_us, bytes);
-  if (puts_) {
-    storages_[group]->put(tickets_, space, keys, records, within_us, 0);
-  } else {
-    StorageCall& call = **std::ranges::find(calls_, tickets_, &StorageCall::ticket);
-    call.ended = true;
-    call.fate = Fate::done;
-    call.fates.assign(keys.size(), Fate::done);
-  }
-  return end;
+  StorageCall& call = begin(StorageCall::Kind::put, group, job, first, keys.size(), put_lane_, now_us, bytes);
+  if (!puts_) end(call, Fate::done);
+  else if (!storages_[group]->put(call.ticket, space, keys, records, within_us, 0)) lack(call);
+  return call.ends_us;
 }
 
 /// Takes results from the storages. They are copied, since they are valid only until the next call.
@@ -95,13 +107,17 @@ void StorageCalls::poll() {
         (*call)->fates.assign(one.fates.begin(), one.fates.end());
       }
     }
+  const auto broken = std::ranges::find_if(storages_, [](const auto& storage) { return storage->is_broken(); });
+  if (gone_ || broken == storages_.end()) return;
+  device_.note(Sentence("{} cannot say which of its calls have ended, and is no longer called", (*broken)->name()));
+  abandon();
 }
 
 /// Waits for a storage that is slower than its lane. The additional time changes no decision, unless the call never
 /// ends.
 void StorageCalls::wait_for(StorageCall& call) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::seconds kMost{60};
+  constexpr std::chrono::seconds kMost{20};
   constexpr std::chrono::microseconds kNap{50};
   constexpr int kPolls = 16;  // polls before each sleep
   const auto start = Clock::now();
@@ -112,10 +128,10 @@ void StorageCalls::wait_for(StorageCall& call) {
     std::this_thread::sleep_for(kNap);
   }
   if (call.ended) return;
-  call.lost = true;
+  call.ended = call.lost = true;
   if (!std::exchange(gone_, true))
     device_.ledger.violated(
-        fmt::format("{}: call {} did not end within {} s", storages_[call.group]->name(), call.ticket, kMost.count()));
+        Sentence("{}: call {} did not end within {} s", storages_[call.group]->name(), call.ticket, kMost.count()));
 }
 
 void StorageCalls::abandon() {
@@ -133,8 +149,7 @@ void StorageCalls::take_in(std::uint64_t now_us) {
   });
 }
 
-std::vector<std::unique_ptr<StorageCall>> StorageCalls::take(const TurnBoard& board) {
-  std::vector<std::unique_ptr<StorageCall>> taken;
+void StorageCalls::agree(const TurnBoard& board) {
   device_.board.health.ranks = std::max(device_.board.health.ranks, RanksState::together);
   std::uint64_t& awaited = device_.tiers[Counter::awaited_calls_storage] = 0;
   each_on_board([&](std::unique_ptr<StorageCall>& call, std::size_t lane, std::size_t slot) {
@@ -145,11 +160,17 @@ std::vector<std::unique_ptr<StorageCall>> StorageCalls::take(const TurnBoard& bo
     }
     device_.tiers[Counter::worse_calls_storage] += end.how < call->end->how || end.count < call->end->count;
     call->end = end;
+    call->agreed = true;
     show_end(*call, simulated() ? call->ends_us : board.now_us());
-    taken.push_back(std::move(call));
   });
-  std::erase(calls_, nullptr);
-  return taken;
+}
+
+std::unique_ptr<StorageCall> StorageCalls::next_agreed() {
+  const auto at = std::ranges::find(calls_, true, &StorageCall::agreed);
+  if (at == calls_.end()) return nullptr;
+  auto call = std::move(*at);
+  calls_.erase(at);
+  return call;
 }
 
 std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {

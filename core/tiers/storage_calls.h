@@ -36,7 +36,8 @@ struct StorageCall {
   Fate fate = Fate::failed;  ///< result, as in StorageDone
   std::uint32_t found = 0;
   std::vector<Fate> fates;
-  std::optional<CallEnd> end;  ///< result on this rank, once computed
+  std::optional<CallEnd> end;  ///< result on this rank, once computed; the agreed one, if there are several
+  bool agreed = false;         ///< all ranks have its end
 };
 
 /// Makes the calls to the storages of all groups. Reports their ends in an order that does not depend on the storages'
@@ -59,7 +60,8 @@ class StorageCalls {
     return get_lane_.ends_us(now_us, bytes) - now_us + (calls - std::min<std::uint64_t>(calls, 1)) * lane_.latency;
   }
 
-  /// Each returns the expected completion time, or `now_us` for storages that run in real time.
+  /// Each returns the expected completion time, or `now_us` for storages that run in real time. If the system has no
+  /// memory, throws std::bad_alloc before anything has begun; a call that has begun ends, if need be as failed.
   std::uint64_t find(std::size_t group, std::uint64_t job, const PageKey& space, std::span<const PageKey> keys,
                      std::uint64_t within_us, std::uint64_t now_us);
   std::uint64_t find_each(std::size_t group, std::uint64_t job, const PageKey& space, std::span<const PageKey> keys,
@@ -89,8 +91,10 @@ class StorageCalls {
       board.offer(lane, slot, *call->end);
     });
   }
-  /// Removes and returns the calls that have ended on every rank, with the agreed results.
-  std::vector<std::unique_ptr<StorageCall>> take(const TurnBoard& board);
+  /// Gives the calls that have ended on every rank the agreed results.
+  void agree(const TurnBoard& board);
+  /// Removes and returns the next of these calls. Returns null if there is none.
+  std::unique_ptr<StorageCall> next_agreed();
   /// Returns the number of calls made so far.
   std::uint64_t made() const { return tickets_; }
 
@@ -98,8 +102,10 @@ class StorageCalls {
   std::uint64_t next_us() const;
 
  private:
-  std::uint64_t begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
-                      std::size_t records, Lane& lane, std::uint64_t now_us, std::uint64_t bytes);
+  StorageCall& begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
+                     std::size_t records, Lane& lane, std::uint64_t now_us, std::uint64_t bytes);
+  void lack(StorageCall& call);
+  static void end(StorageCall& call, Fate fate);
   void poll();
   void wait_for(StorageCall& call);
   void take_in(std::uint64_t now_us);

@@ -26,6 +26,7 @@ StorageLink::StorageLink(CacheState& device_state, HostTier& host_tier, const Pl
   if (config.find_within == 0) config.find_within = std::max<std::uint64_t>(config.within / 100, 1);
   for (const Place& place : places) prints_.push_back(place.fingerprint);
   for (std::size_t g = 0; g < groups(); ++g) host.images(g).use(calls.storage(g));
+  space_key(NamespaceId::shared);
 }
 
 const PageKey& StorageLink::space_key(NamespaceId space) {

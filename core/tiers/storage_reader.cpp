@@ -1,6 +1,7 @@
 #include "storage_reader.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace canopy {
@@ -47,9 +48,22 @@ void StorageReader::ended(const StorageCall& call, const CallEnd& end) {
   if (call.kind == StorageCall::Kind::find) answered(read, end);
   else got(read, call, end);
   if (read.open > 0) return;
-  if (read.stage < StorageRead::Stage::reading) {
-    if (!choose(read)) get(read);
-  } else if (call.kind == StorageCall::Kind::get) arrive(read);
+  if (read.stage < StorageRead::Stage::reading) go_on(read);
+  else if (call.kind == StorageCall::Kind::get) arrive(read);
+}
+
+/// Asks what is still to be asked, and gets the records after the last answer. A read that has no memory for it brings
+/// nothing: it ends with its pending calls.
+void StorageReader::go_on(StorageRead& read) noexcept try {
+  if (!choose(read)) get(read);
+} catch (const std::bad_alloc&) {
+  ++device_.lacked;
+  give_up(read);
+}
+
+void StorageReader::give_up(StorageRead& read) {
+  read.unwanted = true;
+  if (read.open == 0 && !read.done()) close(read, BringOutcome::no_room);
 }
 
 /// Continues after the answers: takes pages for what the storage has, and gets the records.
@@ -73,7 +87,7 @@ void StorageReader::get(StorageRead& read) {
 }
 
 /// Takes pages of the host tier for a read. Shortens it to what there is room for, unless a group keeps a part of each
-/// path: then a nearer end may be no boundary. Returns false if there is no room.
+/// path: then a nearer end may be no boundary. Returns false if there is no room. If it throws, it has taken none.
 bool StorageReader::take_pages(StorageRead& read) {
   PageFlow& pages = host_.pages();
   const auto cut = [&](std::size_t group, std::size_t most) {
@@ -82,7 +96,13 @@ bool StorageReader::take_pages(StorageRead& read) {
   const std::size_t shared = link_.whole_paths_only() ? 1 : link_.groups();  // whole paths grow alike in all groups
   for (std::size_t g = 0; g < shared; ++g) cut(g, shared_out(g, needs_.count(read, g)));
   for (std::size_t g = 0; g < link_.groups(); ++g)
-    if (!pages.make_free(g, needs_.count(read, g))) cut(g, state_.pools[g].free_pages());
+    if (!pages.make_free(g, needs_.count(read, g), read.space)) cut(g, state_.pools[g].free_pages());
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    const std::size_t count = needs_.count(read, g);
+    read.pages[g].reserve(count);
+    read.valid[g].assign(count, false);
+    if (rows_[g].capacity() < read.end - read.first) rows_[g].reserve(read.end - read.first);
+  }
   for (std::size_t g = 0; g < link_.groups() && read.end > read.first; ++g) {
     const std::size_t count = needs_.count(read, g);
     read.at[g] = needs_.first(read, g);
@@ -93,7 +113,6 @@ bool StorageReader::take_pages(StorageRead& read) {
       break;
     }
     state_.moving[g] += count;
-    read.valid[g].assign(count, false);
   }
   if (read.end == read.first) free_pages(read);
   pages.end_operation(Operation::reserve);
@@ -108,8 +127,9 @@ std::size_t StorageReader::shared_out(std::size_t group, std::size_t count) cons
   return pending == 0 ? count : std::min<std::uint64_t>(count, most - std::min(most, pending));
 }
 
-/// Starts the gets. Returns false if the system has no memory for a page.
-bool StorageReader::ask_for_records(StorageRead& read) {
+/// Starts the gets. Returns false, and has started none, if the system has no memory for a page or for a call. A later
+/// call that has no memory is not made, and its records count as not there.
+bool StorageReader::ask_for_records(StorageRead& read) noexcept try {
   for (std::size_t g = 0; g < link_.groups(); ++g)
     for (const Page page : read.pages[g])
       if (!host_.images(g).record(page)) return false;
@@ -127,18 +147,21 @@ bool StorageReader::ask_for_records(StorageRead& read) {
         keys_.push_back(link_.keys.key(read.at[g] + i, g));
         targets_.push_back(host_.images(g).record(read.pages[g][i]));
       }
-      link_.breaker.called();
-      ++read.open;
       const std::uint64_t ends_us =
           link_.calls.get(g, read.job, first, space, keys_, targets_, link_.lane_bytes(g, end - first),
                           link_.config.within, link_.now_us);
+      link_.breaker.called();
+      ++read.open;
       read.ends_us = std::max(read.ends_us, ends_us);
     }
   }
   return true;
+} catch (const std::bad_alloc&) {
+  return ++device_.lacked, read.open > 0;
 }
 
-CallEnd StorageReader::end_of(const StorageCall& call) {
+/// A call that has no memory for its records' keys has failed, and leaves them where they are.
+CallEnd StorageReader::end_of(const StorageCall& call) noexcept try {
   StorageRead& read = read_of(call);
   CallEnd end{CallEnd::how_of(call.fate)};
   if (read.done()) return end;
@@ -146,6 +169,9 @@ CallEnd StorageReader::end_of(const StorageCall& call) {
   if (read.stage == StorageRead::Stage::choosing) return end_of_choice(read, call);
   end.count = call.fate == Fate::done ? call.found : 0;
   return end;
+} catch (const std::bad_alloc&) {
+  ++device_.lacked;
+  return {.how = CallEnd::How::failed, .valid = call.records};
 }
 
 CallEnd StorageReader::end_of_get(StorageRead& read, const StorageCall& call) {

@@ -51,7 +51,7 @@ class StorageReader {
 
   /// Returns the result of a find or a get on this rank. Checks the records of a get, and removes damaged ones from the
   /// storage.
-  CallEnd end_of(const StorageCall& call);
+  CallEnd end_of(const StorageCall& call) noexcept;
   /// Processes the end of a find or a get.
   void ended(const StorageCall& call, const CallEnd& end);
   /// Completes reads that waited for the prefix before their records, and forgets those that are done.
@@ -70,15 +70,17 @@ class StorageReader {
   bool joins(const StorageRead& read, const Key& key, std::size_t first) const;
   bool worth(StorageRead& read);
   std::uint64_t get_us(const StorageRead& read) const;
-  void ask(StorageRead& read);
+  void ask(StorageRead& read) noexcept;
   bool choose(StorageRead& read);
   CallEnd end_of_choice(StorageRead& read, const StorageCall& call) const;
   void answered(StorageRead& read, const CallEnd& end);
   bool leave_to_another(StorageRead& read);
   void get(StorageRead& read);
+  void go_on(StorageRead& read) noexcept;
+  void give_up(StorageRead& read);
   bool take_pages(StorageRead& read);
   std::size_t shared_out(std::size_t group, std::size_t count) const;
-  bool ask_for_records(StorageRead& read);
+  bool ask_for_records(StorageRead& read) noexcept;
   CallEnd end_of_get(StorageRead& read, const StorageCall& call);
   void got(StorageRead& read, const StorageCall& call, const CallEnd& end);
   bool is_valid(const StorageRead& read, std::size_t group, std::size_t page);

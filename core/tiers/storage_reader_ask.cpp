@@ -1,5 +1,6 @@
 /// What a read asks the storage before it takes pages of the host tier.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "storage_reader.h"
@@ -35,17 +36,17 @@ std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, const Lock& th
   wanted_read.end = pages;
   if (!worth(wanted_read)) return count(BringOutcome::not_worth), nullptr;
   const auto read = std::make_shared<StorageRead>(std::move(wanted_read));
-  read->job = ++link_.jobs;
   read->words.assign(key.words.begin(), key.words.end());
-  read->lock = host_.lock_on(key, there.length);
-  if (read->lock.length < there.length) return count(BringOutcome::no_room), nullptr;
   reads_.push_back(read);
+  read->job = ++link_.jobs;
+  read->lock = host_.lock_on(key, there.length);
+  if (read->lock.length < there.length) return reads_.pop_back(), count(BringOutcome::no_room), nullptr;
   ask(*read);
   return read->instead ? read->instead : read;
 }
 
 /// Asks how much of the path the storage has in the groups of whole paths.
-void StorageReader::ask(StorageRead& read) {
+void StorageReader::ask(StorageRead& read) noexcept try {
   const PageKey& space = link_.space_key(read.space);
   link_.keys.follow(space, read.words);
   read.late_us = link_.now_us + link_.config.find_within;
@@ -53,12 +54,15 @@ void StorageReader::ask(StorageRead& read) {
     if (!link_.is_whole_path(g) || read.whole == read.end) continue;
     keys_.clear();
     for (std::size_t page = read.whole; page < read.end; ++page) keys_.push_back(link_.keys.key(page, g));
+    const std::uint64_t ends_us = link_.calls.find(g, read.job, space, keys_, link_.config.find_within, link_.now_us);
     link_.breaker.called();
     ++read.open;
-    const std::uint64_t ends_us = link_.calls.find(g, read.job, space, keys_, link_.config.find_within, link_.now_us);
     read.ends_us = std::max(read.ends_us, ends_us);
   }
-  if (read.open == 0 && !choose(read)) get(read);
+  if (read.open == 0) go_on(read);
+} catch (const std::bad_alloc&) {
+  ++device_.lacked;
+  give_up(read);
 }
 
 /// Asks the next group that keeps a part of each path which pages the storage has. Returns false if all have answered,
@@ -80,10 +84,11 @@ bool StorageReader::choose(StorageRead& read) {
     read.end = read.first;
     return false;
   }
+  read.found[read.group].reserve(read.end - read.first);  // for the answer
   read.late_us = link_.now_us + link_.config.find_within;
+  read.ends_us = link_.calls.find_each(read.group, read.job, space, keys_, link_.config.find_within, link_.now_us);
   link_.breaker.called();
   ++read.open;
-  read.ends_us = link_.calls.find_each(read.group, read.job, space, keys_, link_.config.find_within, link_.now_us);
   return true;
 }
 

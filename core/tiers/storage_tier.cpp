@@ -1,8 +1,10 @@
 #include "storage_tier.h"
 
-#include <fmt/format.h>
+#include <canopy/base/printable.h>
 
 #include <algorithm>
+
+#include <cache/guard/sentence.h>
 
 namespace canopy {
 namespace {
@@ -35,7 +37,8 @@ void add(std::uint64_t& sum, std::uint64_t more) {
 void StorageTier::turn(std::uint64_t now_us, const TurnBoard* agreed) {
   link_.now_us = std::max(link_.now_us, now_us);
   if (agreed) {
-    for (const auto& call : link_.calls.take(*agreed)) ended(*call, *call->end);
+    link_.calls.agree(*agreed);
+    while (const auto call = link_.calls.next_agreed()) ended(*call, *call->end);
   } else {
     end_calls();
   }
@@ -83,22 +86,36 @@ void StorageTier::ended(const StorageCall& call, const CallEnd& end) {
 void StorageTier::abandon_the_storage() {
   const auto overdue = [&](const auto& job) { return job->open > 0 && link_.now_us >= job->late_us + kOverdue; };
   if (std::ranges::none_of(reader_.reads(), overdue) && std::ranges::none_of(writer_.puts(), overdue)) return;
-  link_.device.notes.push_back(fmt::format("{} did not end a call {} s after its time limit, and is no longer called",
-                                           link_.calls.storage(0).name(), kOverdue / kSecond));
+  link_.device.note(Sentence("{} did not end a call {} s after its time limit, and is no longer called",
+                             link_.calls.storage(0).name(), kOverdue / kSecond));
   link_.calls.abandon();
   end_calls();
 }
 
-void StorageTier::flushed(NamespaceId space) {
+void StorageTier::flushed(NamespaceId space) noexcept {
   reader_.flushed(space);
-  bool all = true;
-  for (std::size_t g = 0; g < link_.groups(); ++g)
-    all &= link_.calls.storage(g).call("flush", &PageStorage::flush, link_.space_key(space));
-  if (!all)
-    link_.device.notes.push_back(
-        fmt::format("namespace '{}' was flushed while its storage was out of reach: its records are not found again by "
-                    "this process, and another one may find them",
-                    link_.device.spaces.name_of(space)));
+  bool lasts = true, forgotten = true;
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    bool answered = false;
+    link_.calls.storage(g).call("flush", [&](PageStorage& storage) {
+      lasts &= storage.flush(link_.space_key(space));
+      answered = true;
+    });
+    forgotten &= answered;
+  }
+  if (!forgotten) {
+    link_.breaker.open_for_ever();  // it may still have the records
+    link_.device.note(Sentence("{} could not flush namespace {}, and is no longer called",
+                               link_.calls.storage(0).name(), shown_name(link_.device.spaces.name_of(space))));
+    return;
+  }
+  if (lasts) return;
+  const Sentence note(
+      "namespace {} was flushed while its storage was out of reach: its records are not found again by this process, "
+      "and another one may find them",
+      shown_name(link_.device.spaces.name_of(space)));
+  // One for each namespace, however often it is flushed.
+  if (std::ranges::find(link_.device.notes, note.view()) == link_.device.notes.end()) link_.device.note(note);
 }
 
 void StorageTier::add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const {

@@ -40,11 +40,14 @@ class StorageTier final : public TierListener {
   /// Returns true while storage calls run in real time.
   bool in_real_time() const { return !link_.calls.simulated() && !link_.calls.idle(); }
 
+  /// Computes the keys of so many namespaces, so that a flush needs no memory.
+  void intern(std::size_t spaces) { link_.space_key(static_cast<NamespaceId>(spaces - 1)); }
+
   // Called by the host tier:
   LeavingVisitor* eviction_visitor() override { return writer_.eviction_visitor(); }
-  void evicted() override { writer_.evicted(); }
-  void inserted(const Key& key, const Lock& lock, std::int32_t) override { writer_.inserted(key, lock); }
-  void flushed(NamespaceId space) override;
+  void evicted() noexcept override { writer_.evicted(); }
+  void inserted(const Key& key, const Lock&, std::int32_t) noexcept override { writer_.inserted(key); }
+  void flushed(NamespaceId space) noexcept override;
 
   /// Returns the host tier's pages that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;

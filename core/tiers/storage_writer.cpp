@@ -1,24 +1,23 @@
 #include "storage_writer.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <cache/tenants/tenants.h>
 
 namespace canopy {
 
-void StorageWriter::evict_early() {
+void StorageWriter::evict_early() noexcept {
   if (link_.config.write != PutPolicy::on_evict || link_.config.ahead == 0) return;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     const std::uint64_t pages = to_evict(g);
-    if (pages == 0) continue;
-    const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
-    for (std::size_t other = 0; other < link_.groups(); ++other) {
-      left_[other].clear();
-      for (const Page page : evicted[other]) {
-        if (left_[other].size() <= page) left_[other].resize(page + 1);
-        left_[other][page] = true;
-      }
+    if (pages == 0 || !take_memory()) continue;
+    // Where tenants have shares, a call evicts one node.
+    for (std::size_t count = 0, more = 1; more > 0 && count < pages; count += more) {
+      const GroupPages evicted = host_.pages().evict_from_index(g, pages - count, Cause::room, &departures_);
+      for (std::size_t other = 0; other < link_.groups(); ++other) mark(other, evicted[other]);
+      more = state_.tenants ? evicted[g].size() : 0;
     }
     // Parents were evicted after their children, and are put before them, so that what is in the storage can be found.
     for (std::size_t i = departures_.paths().size(); i-- > 0;) {
@@ -29,9 +28,36 @@ void StorageWriter::evict_early() {
           {});
     }
     device_.tiers[Counter::dropped_tokens_storage] += departures_.forgotten();
+    device_.lacked += departures_.lacked();
     departures_.clear();
-    free_the_others(evicted);
+    free_the_others();
     host_.pages().end_operation(Operation::evict);
+  }
+}
+
+/// Takes the memory for marks of all pages that may leave. Returns false if the system has none.
+bool StorageWriter::take_memory() try {
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    const std::size_t numbers = std::size_t{state_.pools[g].segment_pages()} * state_.pools[g].segments().size();
+    evicted_[g].clear();
+    if (evicted_[g].capacity() < numbers) evicted_[g].reserve(numbers);
+    left_[g].clear();
+    left_[g].resize(numbers);
+  }
+  return true;
+} catch (const std::bad_alloc&) {
+  return ++device_.lacked, false;
+}
+
+/// Marks pages that have left the host tier's index.
+void StorageWriter::mark(std::size_t group, std::span<const Page> pages) {
+  for (const Page page : pages) {
+    if (page >= left_[group].size() || evicted_[group].size() == evicted_[group].capacity()) {
+      host_.pages().free(group, std::span(&page, 1), "an eviction for the storage");  // the pool says what is wrong
+      continue;
+    }
+    left_[group][page] = true;
+    evicted_[group].push_back(page);
   }
 }
 
@@ -69,11 +95,12 @@ std::uint64_t StorageWriter::may_put(std::size_t group) const {
   return link_.breaker.state(link_.now_us) == Breaker::State::closed ? fits : 1;
 }
 
-void StorageWriter::inserted(const Key& key, const Lock& lock) {
+void StorageWriter::inserted(const Key& key) noexcept try {
   if (link_.config.write != PutPolicy::through) return;
   const std::uint64_t most = may_put(0) * state_.pools[0].needs().every;
   if (most == 0) return;  // tried again when more of the path arrives
-  const Lock held = host_.begin_reading(lock.node, key.space);
+  // The pages of a record come from where its key leads, and from nowhere else.
+  const Lock held = host_.begin_reading(key, static_cast<Units>(key.words.size()) - state_.overlap);
   Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
   const auto is_new = [&](bool whole_path) {
     return [&, whole_path](std::size_t page) {
@@ -82,12 +109,18 @@ void StorageWriter::inserted(const Key& key, const Lock& lock) {
       return false;
     };
   };
+  if (run.pages[0].size() != run.end) {  // the index could not list them
+    ++device_.lacked;
+    return host_.end_reading(held, key.space);
+  }
   while (run.whole < run.end && !is_new(true)(run.whole)) ++run.whole;
   run.first = run.whole;
   for (std::size_t page = 0; !link_.whole_paths_only() && page < run.first; ++page)
     if (is_new(false)(page)) run.first = page;
   run.end = std::min<std::size_t>(run.end, run.first + most);
   if (!put(run, held)) host_.end_reading(held, key.space);
+} catch (const std::bad_alloc&) {  // begin_reading() has locked nothing: put when more of the path arrives
+  ++device_.lacked;
 }
 
 /// Returns true if the storage has received the page, or there is none.
@@ -104,31 +137,42 @@ bool StorageWriter::takes(const Run& run, std::size_t group, std::size_t page, c
   return link_.is_whole_path(group) ? page >= run.whole : !is_stored(run.pages, group, page);
 }
 
-/// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false if there is
-/// nothing to put.
-bool StorageWriter::put(const Run& run, const Lock& lock) {
-  auto put = std::make_unique<Put>();
-  put->lock = lock;
-  link_.keys.follow(link_.space_key(run.space), run.words);
-  const std::size_t end = seal(run, *put);
-  if (end == run.first) return false;
-  put->job = ++link_.jobs;
-  put->space = run.space;
-  put->late_us = link_.now_us + link_.config.within;
+/// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false, and changes
+/// nothing, if there is nothing to put, or no memory for it.
+bool StorageWriter::put(const Run& run, const Lock& lock) noexcept {
+  std::size_t end = run.first;
+  try {
+    puts_.push_back(std::make_unique<Put>());
+    puts_.back()->lock = lock;
+    link_.keys.follow(link_.space_key(run.space), run.words);
+    end = seal(run, *puts_.back());
+  } catch (const std::bad_alloc&) {
+    ++device_.lacked;
+    end = run.first;
+  }
+  if (end == run.first) {
+    if (!puts_.empty() && puts_.back()->job == 0) puts_.pop_back();
+    return false;
+  }
+  // From here on nothing throws: what cannot be sent is refused.
+  Put& put = *puts_.back();
+  put.job = ++link_.jobs;
+  put.space = run.space;
+  put.late_us = link_.now_us + link_.config.within;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
-    put->bytes += put->pages[g].size() * link_.record_bytes(g);
+    put.bytes += put.pages[g].size() * link_.record_bytes(g);
     if (lock.length > 0) {
-      for (const Page page : put->pages[g]) host_.images(g).set_stored(page, true);
+      for (const Page page : put.pages[g]) host_.images(g).set_stored(page, true);
       continue;
     }
-    putting_[g] += put->pages[g].size();
-    state_.moving[g] += put->pages[g].size();
-    for (const Page page : put->pages[g]) left_[g][page] = false;
+    putting_[g] += put.pages[g].size();
+    state_.moving[g] += put.pages[g].size();
+    for (const Page page : put.pages[g]) left_[g][page] = false;
   }
-  bytes_put_ += put->bytes;
-  for (std::size_t g = 0; g < link_.groups(); ++g) send(*put, g);
-  host_.pages().digest().take(Digest::Step::put, run.first, end, put->bytes);
-  puts_.push_back(std::move(put));
+  bytes_put_ += put.bytes;
+  for (std::size_t g = 0; g < link_.groups(); ++g) send(put, g);
+  host_.pages().digest().take(Digest::Step::put, run.first, end, put.bytes);
+  if (put.open == 0 && finish(put)) puts_.pop_back();
   return true;
 }
 
@@ -140,7 +184,8 @@ std::size_t StorageWriter::within_budget(const Run& run, std::size_t pages) {
 }
 
 /// Writes the headers of a run's records, as far as the budget of its tenant goes, or to the first page that has no
-/// memory. Returns the end of the part that is put; the run's first page: none.
+/// memory, and charges the budget. Returns the end of the part that is put; the run's first page: none. If it throws,
+/// nothing is charged.
 std::size_t StorageWriter::seal(const Run& run, Put& put) {
   const auto is_put = [&](std::size_t page) {
     for (std::size_t g = 0; g < link_.groups(); ++g)
@@ -171,7 +216,8 @@ std::size_t StorageWriter::seal(const Run& run, Put& put) {
   return end;
 }
 
-void StorageWriter::send(Put& put, std::size_t group) {
+/// Begins the calls of a put for a group. What there is no memory for is refused, as if the storage did not keep it.
+void StorageWriter::send(Put& put, std::size_t group) noexcept try {
   const std::size_t batch = link_.calls.storage(group).traits().batch;
   for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
     const std::size_t end = std::min(i + batch, put.pages[group].size());
@@ -181,11 +227,14 @@ void StorageWriter::send(Put& put, std::size_t group) {
       keys_.push_back(link_.keys.key(places_[group][page], group));
       sources_.push_back(host_.images(group).record(put.pages[group][page]));
     }
-    link_.breaker.called();
-    ++put.open;
     link_.calls.put(group, put.job, i, link_.space_key(put.space), keys_, sources_, link_.lane_bytes(group, end - i),
                     link_.config.within, link_.now_us);
+    link_.breaker.called();
+    ++put.open;
   }
+} catch (const std::bad_alloc&) {
+  ++device_.lacked;
+  put.refused = true;
 }
 
 void StorageWriter::Dropped::leaving(const Leaving& node) {
@@ -200,17 +249,16 @@ void StorageWriter::Dropped::leaving(const Leaving& node) {
 }
 
 /// Frees the evicted pages that are not put.
-void StorageWriter::free_the_others(const GroupPages& evicted) {
-  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+void StorageWriter::free_the_others() {
+  state_.counters.evicted_tokens += evicted_[0].size() * state_.page_size;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
-    scratch_.clear();
-    for (const Page page : evicted[g])
-      if (left_[g][page]) scratch_.push_back(page);
-    host_.pages().free(g, scratch_, "an eviction for the storage");
+    std::erase_if(evicted_[g], [&](Page page) { return !left_[g][page]; });
+    host_.pages().free(g, evicted_[g], "an eviction for the storage");
   }
 }
 
-void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end) {
+/// Processes the end of a call. Returns true if the put is over.
+bool StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end) {
   if (!put.late) link_.account(end);
   put.lost |= end.how == CallEnd::How::lost;
   --put.open;
@@ -221,7 +269,14 @@ void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end)
     device_.tiers[Counter::unkept_tokens_storage] += (call.records - kept) * state_.page_size;
   }
   put.refused |= kept < call.records;
-  if (put.open > 0) return;
+  if (put.open > 0 || !finish(put)) return false;
+  host_.pages().end_operation(Operation::release);
+  return true;
+}
+
+/// Releases what a put without pending calls holds. Returns false if the storage may still read its pages. The caller
+/// ends the operation: an eviction that puts has other pages, of which it has not disposed.
+bool StorageWriter::finish(Put& put) {
   bytes_put_ -= put.bytes;
   if (put.lock.length > 0) {
     // The storage of a lost put may still read the pages. Once they have other contents, the record's sum is not
@@ -230,21 +285,20 @@ void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end)
     for (std::size_t g = 0; put.refused && g < link_.groups(); ++g)  // put again when more of the path arrives
       for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
     host_.end_reading(put.lock, put.space);
-    return host_.pages().end_operation(Operation::release);
+    return true;
   }
   for (std::size_t g = 0; g < link_.groups(); ++g) putting_[g] -= put.pages[g].size();
-  if (put.lost) return;  // the storage may still read them
+  if (put.lost) return false;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     state_.moving[g] -= put.pages[g].size();
     host_.pages().free(g, put.pages[g], "a put");
   }
-  host_.pages().end_operation(Operation::release);
+  return true;
 }
 
 void StorageWriter::ended(const StorageCall& call, const CallEnd& end) {
   const auto at = std::ranges::find(puts_, call.job, [](const auto& put) { return put->job; });
-  ended(**at, call, end);
-  if ((*at)->open == 0 && !(*at)->lost) puts_.erase(at);
+  if (ended(**at, call, end)) puts_.erase(at);
 }
 
 void StorageWriter::abandon_late() {

@@ -27,14 +27,14 @@ class StorageWriter {
         departures_(link.device.pools.size()) {}
 
   /// Evicts from the host tier until a part of it is free or being written.
-  void evict_early();
+  void evict_early() noexcept;
 
   /// Returns the visitor of nodes that leave the host tier for room. May be null (nothing is written).
   LeavingVisitor* eviction_visitor() { return link_.config.write == PutPolicy::none ? nullptr : &dropped_; }
   /// Counts what such an eviction has dropped.
   void evicted();
   /// Write-through: writes the part of a path that the storage has not received, nearest to the root first.
-  void inserted(const Key& key, const Lock& lock);
+  void inserted(const Key& key) noexcept;
 
   /// Processes the end of a put.
   void ended(const StorageCall& call, const CallEnd& end);
@@ -75,15 +75,18 @@ class StorageWriter {
 
   std::uint64_t to_evict(std::size_t group) const;
   std::uint64_t may_put(std::size_t group) const;
-  bool put(const Run& run, const Lock& lock);
+  bool put(const Run& run, const Lock& lock) noexcept;
   std::size_t seal(const Run& run, Put& put);
+  bool finish(Put& put);
   std::size_t first_that_left(const Departures::Departure& path) const;
   bool takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const;
   std::size_t within_budget(const Run& run, std::size_t pages);
-  void send(Put& put, std::size_t group);
+  void send(Put& put, std::size_t group) noexcept;
   bool is_stored(const GroupPages& pages, std::size_t group, std::size_t page) const;
-  void free_the_others(const GroupPages& evicted);
-  void ended(Put& put, const StorageCall& call, const CallEnd& end);
+  bool take_memory();
+  void mark(std::size_t group, std::span<const Page> pages);
+  void free_the_others();
+  bool ended(Put& put, const StorageCall& call, const CallEnd& end);
 
   StorageLink& link_;
   CacheState& device_;
@@ -93,11 +96,11 @@ class StorageWriter {
   Departures departures_;
   Dropped dropped_{*this};
   std::deque<std::unique_ptr<Put>> puts_;
-  std::uint64_t bytes_put_ = 0;                       ///< bytes of pending puts
-  std::array<std::uint64_t, kMaxGroups> putting_{};   ///< pages of pending puts that have left the host tier's index
-  std::array<std::vector<bool>, kMaxGroups> left_{};  ///< pages of the present eviction that are not being put
+  std::uint64_t bytes_put_ = 0;                          ///< bytes of pending puts
+  std::array<std::uint64_t, kMaxGroups> putting_{};      ///< pages of pending puts that have left the host tier's index
+  std::array<std::vector<Page>, kMaxGroups> evicted_{};  ///< pages of the present eviction
+  std::array<std::vector<bool>, kMaxGroups> left_{};     ///< those of them that are not being put, by number
   std::array<std::vector<std::size_t>, kMaxGroups> places_{};  ///< places on the path of the pages of the present put
-  std::vector<Page> scratch_;
   std::vector<PageKey> keys_;
   std::vector<const std::byte*> sources_;
 };

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <new>
 #include <utility>
 
 #include <cache/guard/index_port.h>
@@ -24,18 +25,19 @@ bool TierFlow::agree_by(Agreement& agreement) {
   return true;
 }
 
-void TierFlow::turn(std::uint64_t now_us) {
+std::uint64_t TierFlow::turn(std::uint64_t now_us) {
   const TurnBoard* const agreed = board_ ? agree(now_us) : nullptr;
-  if (!host_) return;
+  if (!host_) return now_us;
   host_->turn(now_us);
   if (storage_) storage_->turn(now_us, agreed);
   fetches_->turn();
   if (storage_) storage_->evict_early();
   drainer_.go_on();
-  Publisher* const publisher = pages_.publisher();
-  if (!publisher || !publisher->on()) return;
-  if (storage_) storage_->show();
-  publisher->turn_below();
+  if (Publisher* const publisher = pages_.publisher(); publisher && publisher->on()) {
+    if (storage_) storage_->show();
+    publisher->turn_below();
+  }
+  return host_->now_us();
 }
 
 /// Makes the one exchange of a turn. `now_us` becomes the time of all ranks. Returns null if they disagree; this rank
@@ -61,9 +63,11 @@ const TurnBoard* TierFlow::agree(std::uint64_t& now_us) {
   return nullptr;
 }
 
-void TierFlow::begun(const RequestSpec& spec, const Fetch& fetch, Units matched) {
+void TierFlow::begun(const RequestSpec& spec, const Fetch& fetch, Units matched) noexcept try {
   if (fetch.state_) fetches_->credit(*fetch.state_, matched, fetch.took_us());
   else if (fetches_ && !fetch.asked_) fetches_->touch(spec);
+} catch (const std::bad_alloc&) {  // of the key: the prefix is not recent below
+  ++pages_.state().lacked;
 }
 
 void TierFlow::audit() {

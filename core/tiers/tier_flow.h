@@ -26,20 +26,21 @@ class TierFlow {
   /// host tier: a rank that lacked memory later would differ from the others.
   bool agree_by(Agreement& agreement);
 
-  /// Advances the tiers as Engine::turn.
-  void turn(std::uint64_t now_us);
+  /// Advances the tiers as Engine::turn. Returns the time of the turn: that on which all ranks agree.
+  std::uint64_t turn(std::uint64_t now_us);
   /// Gives new namespaces the same numbers in the host tier.
   void intern(const Spaces& spaces) {
     if (!host_) return;
     for (Spaces& below = host_->state().spaces; below.size() < spaces.size();)
       below.intern(spaces.tuple_of(static_cast<NamespaceId>(below.size())));
+    if (storage_) storage_->intern(spaces.size());
   }
   /// The tenants of the host tier. May be null (no tier).
   Tenants* tenants() { return host_ ? host_->state().tenants.get() : nullptr; }
   std::shared_ptr<FetchState> fetch(const RequestSpec& spec) { return fetches_ ? fetches_->fetch(spec) : nullptr; }
   /// Counts that a request has begun on its fetch and found `matched` units. Without a fetch, makes the request's
   /// prefix recent in the host tier.
-  void begun(const RequestSpec& spec, const Fetch& fetch, Units matched);
+  void begun(const RequestSpec& spec, const Fetch& fetch, Units matched) noexcept;
 
   HostTier* host() { return host_.get(); }                     ///< may be null (no tier)
   StorageTier* storage() { return storage_.get(); }            ///< may be null (no storage)

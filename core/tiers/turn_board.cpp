@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <new>
 
 namespace canopy {
 
@@ -32,14 +33,18 @@ CallEnd TurnBoard::agreed(std::size_t lane, std::size_t slot) const {
           static_cast<std::uint32_t>(place[2]), static_cast<std::uint32_t>(place[3])};
 }
 
-bool TurnBoard::exchange() {
+bool TurnBoard::exchange() noexcept try {
   if (unreachable_) return false;
   values_ = mine_;
   std::string why = ask();
   if (stopped()) return false;  // the exchange was made all the same, so that no other rank waits for this one
   if (why.empty()) why = flaw();
   if (why.empty()) return true;
+  stopped_ = true;
   why_ = fmt::format("ranks: in turn {} {}; from now on nothing moves between the tiers of this engine", turns_, why);
+  return false;
+} catch (const std::bad_alloc&) {
+  stopped_ = true;
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "call_end.h"
 
@@ -29,16 +30,18 @@ class TurnBoard {
   /// Records that a call has ended on this rank. REQUIRES: lane < Agreement::kLanes, slot < Agreement::kSlots.
   void offer(std::size_t lane, std::size_t slot, const CallEnd& end);
   /// Makes the exchange. Returns false if the ranks disagree; see why(). Values from other ranks are ignored from then
-  /// on.
-  bool exchange();
+  /// on. Without memory for an error message they count as having disagreed.
+  bool exchange() noexcept;
 
   // Results of the exchange, valid until the next turn begins:
   std::uint64_t now_us() const { return static_cast<std::uint64_t>(values_[kNow]); }
   CallEnd agreed(std::size_t lane, std::size_t slot) const;
 
-  bool stopped() const { return !why_.empty(); }
+  bool stopped() const { return stopped_; }
   /// Returns an error message.
-  const std::string& why() const { return why_; }
+  std::string_view why() const {
+    return why_.empty() ? "ranks: a turn had no memory for the exchange" : std::string_view(why_);
+  }
 
  private:
   enum Place : std::size_t { kGoesOn, kNow, kDigest, kComplement, kFirstSlot };
@@ -52,6 +55,7 @@ class TurnBoard {
   std::array<std::int64_t, Agreement::kValues> mine_{}, values_{};
   std::uint64_t turns_ = 0;
   bool unreachable_ = false;  ///< the exchange itself failed
+  bool stopped_ = false;
   std::string why_;
 };
 

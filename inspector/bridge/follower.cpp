@@ -176,6 +176,20 @@ std::string Follower::state_of(std::uint16_t worker) const {
   return words;
 }
 
+Doubts Follower::doubts() const {
+  kv_events::InOrder::Counts all;
+  for (const Worker& worker : workers_) all.missing += worker.order.counts().missing;
+  Doubts doubts = kv_events::doubts_of(all);
+  const auto add = [&](Doubt::Kind kind, std::uint64_t count, const char* what) {
+    if (count > 0) doubts.push_back({kind, count, fmt::format("{} {}", count, what)});
+  };
+  add(Doubt::Kind::damaged, unreadable_, "messages could not be read, and what they say is not counted");
+  add(Doubt::Kind::lost, other_sizes_, "blocks were left out, because they have another size than the first one");
+  add(Doubt::Kind::lost, left_out_ + (tree_ ? tree_->counts().left_out : 0),
+      "blocks were left out, because there are too many groups, workers or blocks");
+  return doubts;
+}
+
 std::string Follower::report() const {
   std::string text;
   const auto add = [&](const char* label, std::uint64_t value) { text += fmt::format("{}: {}\n", label, value); };

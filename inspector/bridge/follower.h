@@ -64,6 +64,8 @@ class Follower {
   const kv_events::InOrder::Counts& counts_of(std::uint16_t worker) const { return workers_[worker].order.counts(); }
   /// Returns "whole", or what is missing of a worker.
   std::string state_of(std::uint16_t worker) const;
+  /// Returns the doubts of all figures: messages that never came, or could not be read, and blocks that were left out.
+  Doubts doubts() const;
   /// Returns the figures of all workers, a line each: `label: value`. Leaves out what did not happen.
   std::string report() const;
 

@@ -82,7 +82,7 @@ void write_request(Writer& writer, const RequestSpan& span, std::uint32_t thread
 
 }  // namespace
 
-std::string chrome_trace(const History& history, CommitRange range) {
+std::string chrome_trace(const History& history, CommitRange range, const Doubts& doubts) {
   if (range.empty()) range = history.all();
   const auto [first, end] = history.places(range);
   const bool by_clock = !history.empty() && history.buckets().back().last_us > history.buckets().front().first_us;
@@ -90,6 +90,9 @@ std::string chrome_trace(const History& history, CommitRange range) {
   writer.name("process_name", kCacheProcess, 0, "cache");
   if (first >= end) return writer.end();
   write_counters(writer, history, first, end);
+  const Bucket& from = history.buckets()[first];
+  for (const Doubt& doubt : doubts)
+    writer.instant("doubt: " + doubt.sentence, writer.time({from.commits.first, from.first_us}));
   for (const HistoryMark& mark : history.marks())
     if (range.has(mark.at.commit)) writer.instant(mark.text, writer.time(mark.at));
   // Slices of a thread must not overlap: a request takes the first thread of its tenant that is free.

@@ -24,6 +24,7 @@ p { color: var(--dim); margin: .2rem 0; max-width: 48rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } 
 th, td { padding: .22rem .9rem .22rem 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--dim); font-weight: 500; } th:first-child, td:first-child { text-align: left; }
+p.doubt { color: var(--lost); }
 td.faint { color: var(--dim); }
 .two { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 3.5rem; }
 svg { display: block; width: 100%; background: var(--field); margin: .15rem 0; } figure { margin: 1rem 0; }
@@ -231,6 +232,7 @@ std::string page_of(const RangePage& page) {
       title + "</title><style>" + kStyle + "</style><h1>" + title + "</h1><p>Commits " +
       grouped(page.range.commits.first) + " to " + grouped(page.range.commits.last) + " of " +
       grouped(page.whole.commits.last) + ". Made by canopy inspect.</p>";
+  for (const Doubt& doubt : page.doubts) html += "<p class='doubt'>Doubt: " + escaped(doubt.sentence) + "</p>";
   if (page.history.empty()) return html + "<p>The recording has no operations.</p></html>\n";
   html += charts(page.history, page.range.commits) + figures(page.range, page.whole, page.history.page_size()) +
           tenants(page.range);

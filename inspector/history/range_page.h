@@ -15,6 +15,7 @@ struct RangePage {
   const RangeFigures& range;  ///< figures of the range
   const RangeFigures& whole;  ///< figures of the whole time
   const Mirror& mirror;       ///< state at the end of the range
+  const Doubts& doubts;       ///< doubts of the recording and of its figures
 };
 
 /// Returns a self-contained HTML page: charts over time, figures of the range beside those of the whole time, tenants,

@@ -1,5 +1,7 @@
 #include "tables.h"
 
+#include <canopy/base/printable.h>
+
 #include <algorithm>
 #include <array>
 
@@ -163,16 +165,7 @@ std::string csv_of(const Table& table) {
   const auto add = [&](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) csv += ',';
-      std::string cell = cells[i];
-      // A spreadsheet would run a cell that begins like a formula.
-      if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos) cell.insert(0, 1, '\'');
-      if (cell.find_first_of(",\"\n\r") == std::string::npos) {
-        csv += cell;
-        continue;
-      }
-      csv += '"';
-      for (const char c : cell) csv.append(c == '"' ? 2 : 1, c);
-      csv += '"';
+      csv += csv_field(cells[i]);
     }
     csv += '\n';
   };

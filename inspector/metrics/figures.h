@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/feed/engine_events.h>
 #include <canopy/types.h>
 
@@ -69,6 +70,7 @@ struct Moment {
   std::uint64_t process = 0;
   std::uint64_t nodes = 0, namespaces = 0, depth = 0;  ///< depth in tokens
   std::uint64_t running = 0, pinned = 0, drift = 0, damaged = 0;
+  Doubts doubts;
   bool paused = false;
   std::vector<PoolFigures> pools;
   bool host = false;                            ///< true if there is a host tier

@@ -1,5 +1,6 @@
 #include "server.h"
 
+#include <canopy/base/host_check.h>
 #include <prometheus/text_serializer.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -30,8 +31,8 @@ using Scrapes = std::list<Scrape*>;  // oldest first
 /// A connection: one request, one answer.
 class Scrape : public std::enable_shared_from_this<Scrape> {
  public:
-  Scrape(tcp::socket socket, Scrapes& all, const Server::Answer& answer)
-      : all_(all), at_(all.insert(all.end(), this)), answer_(answer), stream_(std::move(socket)) {}
+  Scrape(tcp::socket socket, Scrapes& all, const Server::Answer& answer, const HostCheck& hosts)
+      : all_(all), at_(all.insert(all.end(), this)), answer_(answer), hosts_(hosts), stream_(std::move(socket)) {}
   ~Scrape() { all_.erase(at_); }
   Scrape(const Scrape&) = delete;
 
@@ -50,13 +51,17 @@ class Scrape : public std::enable_shared_from_this<Scrape> {
     const auto& asked = parser_.get();
     const std::string path(asked.target().substr(0, asked.target().find('?')));
     const bool reads = asked.method() == http::verb::get || asked.method() == http::verb::head;
-    response_.result(!reads               ? http::status::method_not_allowed
+    response_.result(!is_for_us()         ? http::status::forbidden
+                     : !reads             ? http::status::method_not_allowed
                      : path == "/metrics" ? http::status::ok
                                           : http::status::not_found);
     response_.keep_alive(false);
     response_.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
     if (!reads) response_.set(http::field::allow, "GET, HEAD");
-    response_.body() = response_.result() == http::status::ok ? text_of(answer_()) : "GET /metrics has the figures.\n";
+    response_.body() = response_.result() == http::status::ok ? text_of(answer_())
+                       : response_.result() == http::status::forbidden
+                           ? "The Host of this request is not this server: start `canopy export` with --host NAME.\n"
+                           : "GET /metrics has the figures.\n";
     response_.prepare_payload();
     if (asked.method() == http::verb::head) response_.body().clear();
     stream_.expires_after(kAnswerTime);
@@ -66,9 +71,20 @@ class Scrape : public std::enable_shared_from_this<Scrape> {
     });
   }
 
+  /// Returns true if the request has one Host, which is this server's, or none: then it is not a browser's.
+  bool is_for_us() const {
+    const auto& asked = parser_.get();
+    BoostError why;
+    const std::string local = stream_.socket().local_endpoint(why).address().to_string();
+    const auto host = asked[http::field::host];
+    if (asked.version() == 10 && asked.count(http::field::host) == 0) return true;
+    return asked.count(http::field::host) == 1 && hosts_.allows({host.data(), host.size()}, local);
+  }
+
   Scrapes& all_;
   Scrapes::iterator at_;
   const Server::Answer& answer_;
+  const HostCheck& hosts_;
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer in_;
   http::request_parser<http::empty_body> parser_;
@@ -78,7 +94,7 @@ class Scrape : public std::enable_shared_from_this<Scrape> {
 }  // namespace
 
 struct Server::Parts {
-  explicit Parts(Answer given) : answer(std::move(given)) {}
+  Parts(Answer given, HostCheck names) : answer(std::move(given)), hosts(std::move(names)) {}
   ~Parts() { context.stop(); }
 
   std::string listen(const std::string& address, std::uint16_t port) {
@@ -105,12 +121,13 @@ struct Server::Parts {
       }
       // A client that has sent its request is served at once, so the oldest connection is one that waits.
       if (scrapes.size() >= kMostConnections) scrapes.front()->close();
-      std::make_shared<Scrape>(std::move(socket), scrapes, answer)->read();
+      std::make_shared<Scrape>(std::move(socket), scrapes, answer, hosts)->read();
       accept();
     });
   }
 
   Answer answer;
+  HostCheck hosts;
   Scrapes scrapes;  ///< before the context, whose end ends them
   net::io_context context{1};
   tcp::acceptor acceptor{context};
@@ -121,10 +138,11 @@ struct Server::Parts {
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::open(const std::string& address, std::uint16_t port, Answer answer) {
+Result<std::unique_ptr<Server>> Server::open(const std::string& address, std::uint16_t port, Answer answer,
+                                             std::vector<std::string> hosts) {
   const bool six = address.find(':') != std::string::npos;
   const std::string where = (six ? "[" + address + "]" : address) + ":" + std::to_string(port);
-  auto parts = std::make_unique<Parts>(std::move(answer));
+  auto parts = std::make_unique<Parts>(std::move(answer), HostCheck(address, std::move(hosts)));
   if (const std::string why = parts->listen(address, port); !why.empty())
     return Error{where + ": cannot listen: " + why};
   return std::unique_ptr<Server>(new Server(std::move(parts)));

@@ -17,8 +17,10 @@ class Server {
  public:
   /// Called by the server's thread until its end. REQUIRES: it does not throw.
   using Answer = std::function<std::vector<prometheus::MetricFamily>()>;
-  /// Opens a server. `address` is an IP address of this machine; port 0 chooses a free port.
-  static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Answer answer);
+  /// Opens a server. `address` is an IP address of this machine; port 0 chooses a free port. `hosts`: other names of
+  /// the server. A request whose Host is neither (HostCheck) is refused: a page in a browser must not read the figures.
+  static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Answer answer,
+                                              std::vector<std::string> hosts = {});
   ~Server();
   Server(const Server&) = delete;
 

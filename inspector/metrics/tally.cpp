@@ -194,6 +194,7 @@ Moment Tally::moment() const {
   now.pinned = mirror_->pins().size();
   now.drift = mirror_->drift();
   now.damaged = mirror_->damaged();
+  now.doubts = doubts();
   now.paused = !mirror_->paused().empty();
   for (std::size_t g = 0; g < mirror_->groups(); ++g) {
     const MirrorPool& pool = mirror_->pool(g);
@@ -215,6 +216,8 @@ Moment Tally::moment() const {
   if (!mirror_->storage().empty()) now.storage = mirror_->storage_health();
   return now;
 }
+
+Doubts Tally::doubts() const { return mirror_ ? mirror_->doubts() : Doubts{}; }
 
 Figures Tally::figures() const {
   Figures figures;

@@ -30,6 +30,8 @@ class Tally final : inspector::MirrorWatcher {
   /// Records the end of the feed.
   void detach();
   bool in_step() const { return mirror_ && mirror_->in_step(); }
+  /// Returns the doubts of the feed that is attached; none while there is no feed.
+  Doubts doubts() const;
   /// Returns all figures. O(tenants + groups); if tenants have shares, O(namespaces).
   Figures figures() const;
 

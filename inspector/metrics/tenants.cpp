@@ -1,23 +1,10 @@
 #include "tenants.h"
 
 namespace canopy::metrics {
-namespace {
-
-/// Returns the label of a namespace. A name in brackets could be mistaken for one of Canopy's own.
-std::string label_of(const inspector::Mirror& mirror, NamespaceId space) {
-  const auto at = static_cast<std::size_t>(space);
-  if (at >= mirror.spaces().size()) return mirror.space_name(space);
-  const std::string& name = mirror.spaces()[at].name;
-  if (name.empty()) return at == 0 ? Tenants::kShared : mirror.space_name(space) + " " + std::to_string(at);
-  return name.front() == '(' ? "'" + name + "'" : name;
-}
-
-}  // namespace
-
 std::size_t Tenants::row_of(const inspector::Mirror& mirror, NamespaceId space) {
   const auto number = static_cast<std::uint32_t>(space);
   if (const auto known = by_number_.find(number); known != by_number_.end()) return known->second;
-  const std::string label = label_of(mirror, space);
+  const std::string label = mirror.space_name(space);
   auto row = by_label_.find(label);
   if (row == by_label_.end()) {
     if (rows_.size() == most_) return most_;

@@ -16,8 +16,6 @@ namespace canopy::metrics {
 class Tenants {
  public:
   static constexpr const char* kOthers = "(other)";
-  /// Name of the namespace without a name.
-  static constexpr const char* kShared = "(shared)";
 
   explicit Tenants(std::size_t most) : most_(most) {}
 

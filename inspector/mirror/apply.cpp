@@ -13,7 +13,9 @@ constexpr std::size_t kMostLines = 65536, kMostWorkers = 1024;
 void Apply::event(const Event& event) {
   // Mirror::take_below passes the event on to the mirror of the tier.
   if ((event.group & kOfTierBelow) && event::AllEvents::knows(event)) return;
-  const bool known = event.group < groups() ? event::AllEvents::visit(event, *this) : event::AllEvents::knows(event);
+  const bool in_range = event.group < groups();
+  const bool known = in_range ? event::AllEvents::visit(event, *this) : event::AllEvents::knows(event);
+  if (known && !in_range) invalid();
   state_.unknown_events += !known;
   state_.damaged += event.kind == 0;  // a kind that no version has: overwritten memory
 }

@@ -7,8 +7,8 @@
 
 namespace canopy::inspector {
 
-/// No engine has that many namespaces: an event with such a number or a higher one is damaged, and is skipped. Tables by
-/// the number of a namespace rely on it.
+/// No engine has that many namespaces: an event with such a number or a higher one is damaged, and is skipped. Tables
+/// by the number of a namespace rely on it.
 inline constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
 
 /// Applies events to a mirror's state: one function per kind. A damaged recording may contain anything, so each
@@ -19,6 +19,8 @@ class Apply {
 
   /// Applies an event of any kind; counts an event of an unknown kind.
   void event(const Event& event);
+  /// Counts an event with values that no engine sends.
+  void invalid() { ++state_.damaged; }
   /// Turns the locks reported by a keyframe into counts. Call it after the keyframe's events.
   void settle_locks();
 

@@ -49,7 +49,7 @@ void Mirror::take(std::span<const Event> events, MirrorWatcher* watcher) {
 void Mirror::lost() {
   for (Mirror& below : below_) below.lost();
   pending_.clear();
-  in_step_ = false;
+  state_.losses += std::exchange(in_step_, false);
 }
 
 void Mirror::reset() {
@@ -64,8 +64,8 @@ void Mirror::reset() {
   fresh.config = std::move(state_.config);
   state_ = std::move(fresh);
   below_.clear();
-  lost();
-  listened_ = false;
+  pending_.clear();
+  in_step_ = listened_ = false;
 }
 
 void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) {
@@ -188,6 +188,7 @@ void Mirror::commit(const Event& event) {
       state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
                       apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.owned, pool.told.owned);
     for (const Mirror& below : below_) state_.drift += below.drift();
+    state_.most_drift = std::max(state_.most_drift, state_.drift);
   }
   LogLine& line = state_.now.line;
   line.commit = state_.commits;

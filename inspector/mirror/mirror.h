@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/feed/events.h>
 #include <canopy/feed/header.h>
 #include <canopy/types.h>
@@ -56,10 +57,15 @@ class Mirror {
   /// mirror may be wrong.
   std::uint64_t damaged() const { return state_.damaged; }
 
+  /// Returns the reasons why figures of this mirror may not be those of the engine, since it began: drift, damage,
+  /// events that were lost or are not known, and memory that the system refused to the engine's host tier. They stay.
+  Doubts doubts() const;
+
   Units page_size() const { return state_.page_size; }
   std::size_t groups() const { return state_.pools.size(); }
   bool has_words() const { return state_.has_words; }  ///< true if the feed carries tokens, so that nodes have words
-  /// Returns false if requests had hits, but the feed reports no use of a node: what was hit most or never is not known.
+  /// Returns false if requests had hits, but the feed reports no use of a node: what was hit most or never is not
+  /// known.
   bool reports_uses() const { return state_.any_use || state_.any_hit || state_.hit_tokens == 0; }
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
@@ -90,7 +96,7 @@ class Mirror {
   /// Returns the locks on the node; for whole-path groups, the sum over its subtree. O(subtree).
   std::uint64_t locks(const MirrorNode& node, std::size_t group) const;
   const std::vector<Space>& spaces() const { return state_.spaces; }
-  /// Returns a name for people. An unreported namespace is named by its number.
+  /// Returns a name for people (shown_name()). An unreported namespace is named by its number, in brackets.
   std::string space_name(NamespaceId space) const;
   /// Tenants with shares of the pools, and which paid for which.
   const MirrorTenants& tenants() const { return state_.tenants; }

@@ -72,7 +72,7 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
       return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
              grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
     case Miss::other_space:
-      return "it is cached in namespace '" + space_name(request.missed_space) + "', and namespaces share no prefixes";
+      return "it is cached in namespace " + space_name(request.missed_space) + ", and namespaces share no prefixes";
     case Miss::tombstone:
       return "full attention had more, but a window or a state that it needs was evicted";
     case Miss::never_kept:

@@ -65,6 +65,7 @@ struct MirrorState {
   std::string text;  ///< pieces of an incomplete text
 
   std::uint64_t commits = 0, us = 0, drift = 0;
+  std::uint64_t most_drift = 0, losses = 0;  ///< the largest drift so far; how often events were lost
   Tick tick = 0;
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
   std::uint32_t running = 0;

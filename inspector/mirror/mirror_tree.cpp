@@ -1,4 +1,6 @@
 /// Functions about the tree.
+#include <canopy/base/printable.h>
+
 #include <algorithm>
 
 #include "mirror.h"
@@ -53,8 +55,8 @@ std::vector<std::uint32_t> Mirror::next_to_evict(std::size_t group, std::size_t 
 
 std::string Mirror::space_name(NamespaceId space) const {
   const auto at = static_cast<std::size_t>(space);
-  if (at >= spaces().size()) return "namespace " + std::to_string(at);
-  return spaces()[at].name.empty() ? "(shared)" : spaces()[at].name;
+  const bool named = at < spaces().size() && (at == 0 || is_from_events() || !spaces()[at].name.empty());
+  return named ? shown_name(spaces()[at].name) : "(namespace " + std::to_string(at) + ")";
 }
 
 Mirror::Moment Mirror::moment() const {

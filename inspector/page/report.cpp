@@ -45,6 +45,7 @@ std::string report_of(const App& app) {
   add("end", app.time().end);
   add("at", app.time().at), add("held", static_cast<int>(app.time().held)), add("first", app.time().first);
   add("drift", mirror.drift());
+  add("doubts", session.doubts.size() + mirror.doubts().size());
   add("nodes", mirror.node_count());
   add("servers_lost", servers_lost(mirror.workers()));
   add("requests", mirror.requests().size());

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <canopy/base/host_check.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "host_check.h"
 #include "page_files.h"
 #include "service.h"
 

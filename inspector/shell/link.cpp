@@ -29,7 +29,8 @@ class FileLink final : public Link {
     }
     session.state = Session::State::recording;
     if (recording_->shrank()) session.detail = "another process shortened the file: its last operations are gone";
-    else if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
+    session.doubts = recording_->doubts();
+    if (session.detail.empty() && !session.doubts.empty()) session.detail = session.doubts.front().sentence;
     if (time.end == 0) {
       time.wanted = time.end = recording_->commits();
       checkpoints_.expect(0, time.end);

@@ -26,7 +26,8 @@ struct Mapped {
   UniqueFd descriptor;
   FeedShape shape;  ///< copied once: another process may write the header at any time
   std::string why;
-  bool sound = false;  ///< true if the header is that of a feed, whether its process is alive or not
+  bool refused = false;  ///< the system refused memory or files: nothing is known of this feed or of others
+  bool sound = false;    ///< true if the header is that of a feed, whether its process is alive or not
 };
 
 constexpr const char* kAboutToWrite = "its process has not written its header yet";
@@ -43,6 +44,7 @@ Mapped map(const std::string& name) {
   Mapped mapped;
   mapped.descriptor.reset(::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0));
   if (!mapped.descriptor) {
+    mapped.refused = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
     mapped.why = errno == ENOENT ? "there is no feed with this name" : std::strerror(errno);
     return mapped;
   }
@@ -52,7 +54,7 @@ Mapped map(const std::string& name) {
   else if (facts.st_uid != ::geteuid()) mapped.why = "it belongs to another user";
   else if (!mapped.memory.map(mapped.descriptor.get(), static_cast<std::size_t>(facts.st_size),
                               SharedMapping::Access::read))
-    mapped.why = std::strerror(errno);
+    mapped.refused = true, mapped.why = std::string("its memory cannot be mapped: ") + std::strerror(errno);
   if (!mapped.memory) return mapped;
   // The mark is the last value that a writer sets.
   FeedShape& shape = mapped.shape;
@@ -114,6 +116,7 @@ std::vector<std::string> Attachment::names() {
 
 Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) {
   Mapped mapped = map(name);
+  if (mapped.refused) return Error{"the feed '" + name + "': " + mapped.why};
   if (!mapped.why.empty() || !presence::take(mapped.descriptor.get(), presence::Place::reader)) {
     std::string known;
     for (const std::string& one : names()) known += (known.empty() ? "; there is " : ", ") + ("'" + one + "'");

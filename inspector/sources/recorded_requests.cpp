@@ -60,6 +60,12 @@ double RecordedRequests::progress() const {
   return static_cast<double>(commit_) / static_cast<double>(std::max<std::uint64_t>(recording_->commits(), 1));
 }
 
+Doubts RecordedRequests::doubts() const {
+  Doubts doubts = recording_->doubts();
+  add_doubts(doubts, mirror_.doubts());
+  return doubts;
+}
+
 void RecordedRequests::take_commit() {
   const auto last =
       std::find_if(events_.begin(), events_.end(), [](const Event& one) { return is<event::Commit>(one); });

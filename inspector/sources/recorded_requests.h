@@ -36,7 +36,9 @@ class RecordedRequests {
 
   /// Reads the next request. Returns false at the end.
   bool next(RecordedRequest& request);
-  double progress() const;                              ///< 0..1
+  double progress() const;  ///< 0..1
+  /// Returns the doubts of the recording and of what was read of it so far.
+  Doubts doubts() const;
   std::uint64_t left_out() const { return left_out_; }  ///< requests so far that are incomplete in the recording
 
  private:

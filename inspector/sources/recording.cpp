@@ -1,5 +1,6 @@
 #include "recording.h"
 
+#include <canopy/base/figures.h>
 #include <canopy/feed/events.h>
 
 #include <algorithm>
@@ -23,12 +24,19 @@ Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedByte
   if (flaw == kNotAFeed)
     return cannot("this is not a recording of a feed; `canopy replay ... --record FILE` makes one");
   if (!flaw.empty()) return cannot(flaw);
+  const auto& marks = *reinterpret_cast<const FeedHeader*>(bytes.data());
+  recording->mark_ = marks.closed.load(std::memory_order_relaxed);
+  recording->told_events_ = marks.committed.load(std::memory_order_relaxed);
+  recording->told_sum_ = marks.sum.load(std::memory_order_relaxed);
+  recording->sum_ = RecordingSum(header);
   recording->end_ = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
+  recording->partial_ = (bytes.size() - FeedHeader::kBytes) % sizeof(Event) != 0;
   return recording;
 }
 
 bool Recording::scan(std::uint64_t events) {
   if (next_ == end_) return true;
+  sum_.add(events_ + next_, static_cast<std::size_t>(std::min(events, end_ - next_)));
   for (const std::uint64_t stop = next_ + std::min(events, end_ - next_); next_ < stop;) {
     const Event& one = events_[next_++];
     if (is<event::RequestBegun>(one))
@@ -41,6 +49,39 @@ bool Recording::scan(std::uint64_t events) {
   if (next_ < end_) return false;
   std::sort(begun_.begin(), begun_.end());
   return true;
+}
+
+Doubts Recording::doubts() const {
+  using Kind = Doubt::Kind;
+  const auto one = [](Kind kind, std::uint64_t count, std::string sentence) {
+    return Doubts{{kind, std::max<std::uint64_t>(count, 1), std::move(sentence)}};
+  };
+  if (shrank()) return one(Kind::input, 1, "the file was shortened while it was read");
+  switch (mark_) {
+    case RecordingEnd::kNotMarked:
+      if (whole_ == end_ && !partial_) return {};
+      return one(Kind::cut, end_ - whole_, "the recording ends in the middle of an operation: the file was cut");
+    case RecordingEnd::kOpen:
+      return one(Kind::cut, end_ - whole_,
+                 "the recording has no end: it is written now, or its writer was killed, and what followed is missing");
+    case RecordingEnd::kClosed:
+      break;
+    default:
+      return one(Kind::damaged, 1, "the header of the recording is damaged");
+  }
+  if (end_ < told_events_)
+    return one(Kind::cut, told_events_ - end_,
+               "the recording was cut: it has " + grouped(end_) + " of the " + plural(told_events_, "event") +
+                   " that its writer wrote");
+  if (end_ > told_events_ || partial_ || sum_.value() != told_sum_)
+    return one(Kind::damaged, 1, "the recording was damaged: its content is not that which its writer wrote");
+  return {};
+}
+
+bool Recording::changed() const {
+  RecordingSum now(shape_);
+  now.add(events_, static_cast<std::size_t>(end_));
+  return shrank() || now.value() != sum_.value();
 }
 
 std::uint64_t Recording::event_of(std::uint64_t commit) const {

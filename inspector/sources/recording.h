@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 #include <canopy/feed/header.h>
 
@@ -48,8 +49,11 @@ class Recording {
     const auto found = std::lower_bound(begun_.begin(), begun_.end(), Begun{request, 0});
     return found == begun_.end() || found->first != request ? 0 : found->second;
   }
-  /// Returns true if it ends in the middle of an operation: its writer did not end normally.
-  bool cut_short() const { return whole_ != end_; }
+  /// Returns the reasons why the file is not what its writer wrote: it was cut or damaged, or its writer has not ended
+  /// it. Empty for a whole recording, and for a whole one of an earlier version, which had no mark of its end.
+  Doubts doubts() const;
+  /// Returns true if the bytes are others than those that were scanned. Reads them all once more.
+  bool changed() const;
   /// Returns true if the file was shortened since it was opened; there are no events after its new end.
   bool shrank() const { return memory_->cut(); }
 
@@ -60,6 +64,10 @@ class Recording {
 
   std::unique_ptr<RecordedBytes> memory_;
   FeedShape shape_;
+  std::uint32_t mark_ = 0;                        ///< one of RecordingEnd
+  std::uint64_t told_events_ = 0, told_sum_ = 0;  ///< events and their sum, by the mark
+  bool partial_ = false;                          ///< the file ends within an event
+  RecordingSum sum_{FeedShape{}};                 ///< sum of the scanned part
   const Event* events_ = nullptr;
   std::uint64_t commits_ = 0, whole_ = 0;                 ///< whole_: events up to the last commit
   std::uint64_t next_ = 0, end_ = 0;                      ///< event numbers: the next to scan, and the end

@@ -1,6 +1,7 @@
 #include "evicted_for.h"
 
 #include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +17,7 @@ std::vector<std::string> payer_names(const Scene& scene) {
   std::vector<std::string> names;
   for (const MirrorTenant& tenant : scene.mirror.tenants().all) names.push_back(tenant.shown_name());
   if (names.empty())
-    for (const History::Tenant& tenant : scene.time.history.tenants())
-      names.push_back(tenant.name.empty() ? "(shared)" : tenant.name);
+    for (const History::Tenant& tenant : scene.time.history.tenants()) names.push_back(shown_name(tenant.name));
   return names;
 }
 

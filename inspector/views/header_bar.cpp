@@ -101,6 +101,14 @@ void draw_groups(Scene& scene) {
 
 /// Draws the figures that show how far the picture can be trusted.
 void draw_trust(const Scene& scene) {
+  Doubts doubts = scene.session.doubts;
+  add_doubts(doubts, scene.mirror.doubts());
+  if (!doubts.empty()) {
+    draw_line();
+    text(plural(doubts.size(), "doubt"), palette().bad);
+    explain("The figures may not be those of the engine:\n" +
+            fmt::format("{}", fmt::join(sentences_of(doubts), ";\n")) + ".");
+  }
   if (is_small_header() && scene.mirror.drift() == 0) return;
   draw_line();
   if (scene.mirror.drift() == 0) dim("drift 0");

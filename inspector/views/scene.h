@@ -122,6 +122,7 @@ struct Session {
   bool waits_for_again = false;  ///< gone: the inspector attaches again as soon as an engine with this name starts
   std::uint64_t again = 0;       ///< times that it attached again
   std::uint64_t laps = 0;        ///< times that events were lost because they came faster than they were read
+  Doubts doubts;                 ///< doubts of a recording's file; the mirror has those of its events
 };
 
 /// Time as the user sees it: the past, the selected range of it, and the moment that is shown. A recording can show any

@@ -83,7 +83,7 @@ void TimelineSpans::name_row(const TrackInput& in, float words, float top, float
   const float box = em() * 0.6F, y = top + (std::min(bottom - top, line * 1.2F) - line) / 2;
   list->AddRectFilled({words, y + (line - box) / 2}, {words + box, y + (line + box) / 2},
                       tenant == 0 ? palette().tombstone : palette().of(of.space));
-  const std::string name = fitted(of.name.empty() ? "(shared)" : of.name, in.scale.left - words - box - em());
+  const std::string name = fitted(of.name, in.scale.left - words - box - em());
   list->AddText({words + box + em() * 0.35F, y}, palette().dim, name.c_str());
 }
 

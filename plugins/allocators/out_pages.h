@@ -84,36 +84,65 @@ class OutPages {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Calls keep(segment) for each piece of `range` outside `cut`: none, one or two, in order.
-template <class Keep>
-void without(Segment range, Segment cut, Keep&& keep) {
-  const std::uint64_t first = range.first, end = first + range.pages, from = cut.first, to = from + cut.pages;
-  const auto piece = [&](std::uint64_t begin, std::uint64_t stop) {
-    if (begin < stop) keep(Segment{static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
-  };
-  piece(first, std::min(end, from));
-  piece(std::max(first, to), end);
-}
-
-/// Pages that must not be handed out again once they are freed. Costs nothing while there are none, the usual case.
-class Withdrawn {
+/// A set of pages, one bit for each, whose changes need no memory. While it is empty, the usual case, a look at it
+/// costs the test of a number.
+class PageSet {
  public:
-  bool empty() const { return segments_.empty(); }
-  bool contains(Page page) const {
-    return std::any_of(segments_.begin(), segments_.end(),
-                       [page](const Segment& gone) { return page - gone.first < gone.pages; });
+  bool empty() const { return count_ == 0; }
+  /// Makes room for pages below `end`.
+  void reserve(std::size_t end) {
+    if (bits_.size() < (end + 63) / 64) bits_.resize((end + 63) / 64);
   }
-  void add(Segment segment) { segments_.push_back(segment); }
-  /// Removes a segment, which may be any part of the withdrawn pages.
+  bool contains(Page page) const { return count_ > 0 && (bits_[page / 64] >> (page % 64) & 1); }
+  /// Adds pages. REQUIRES: there is room for them, and none of them is in the set.
+  void add(Segment segment) {
+    count_ += segment.pages;
+    each_word(segment, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
+  }
+  /// Removes pages, some of which may not be in the set. REQUIRES: there is room for them.
   void remove(Segment segment) {
-    std::vector<Segment> left;
-    for (const Segment& gone : segments_) without(gone, segment, [&](Segment piece) { left.push_back(piece); });
-    segments_ = std::move(left);
+    if (empty()) return;
+    each_word(segment, [this](std::uint64_t& word, std::uint64_t mask) {
+      count_ -= static_cast<std::uint64_t>(std::popcount(word & mask));
+      word &= ~mask;
+    });
+  }
+  /// Returns the end of the run of pages from `from` on, before `end`, that are all in the set, or all outside it.
+  /// REQUIRES: there is room for them, and from < end.
+  std::uint64_t run_end(Page from, std::uint64_t end) const {
+    const std::uint64_t inverted = contains(from) ? ~std::uint64_t{0} : 0;
+    for (std::uint64_t page = from; page < end; page = (page / 64 + 1) * 64)
+      if (const std::uint64_t ends = (bits_[page / 64] ^ inverted) >> (page % 64); ends != 0)
+        return std::min(end, page + static_cast<std::uint64_t>(std::countr_zero(ends)));
+    return end;
+  }
+  /// Returns the lowest page. REQUIRES: the set is not empty.
+  Page first() const {
+    std::size_t word = 0;
+    while (bits_[word] == 0) ++word;
+    return static_cast<Page>(word * 64) + static_cast<Page>(std::countr_zero(bits_[word]));
   }
 
  private:
-  std::vector<Segment> segments_;
+  template <class Change>
+  void each_word(Segment segment, Change&& change) {
+    const std::size_t end = std::size_t{segment.first} + segment.pages;
+    for (std::size_t page = segment.first; page < end;) {
+      const std::size_t bit = page % 64, some = std::min<std::size_t>(64 - bit, end - page);
+      change(bits_[page / 64], ~std::uint64_t{0} >> (64 - some) << bit);
+      page += some;
+    }
+  }
+
+  std::vector<std::uint64_t> bits_;
+  std::uint64_t count_ = 0;  ///< pages in the set
 };
+
+/// Takes memory for `count` entries of a list, and for as many more as it has, so that one entry more is cheap.
+template <class T>
+void make_room(std::vector<T>& list, std::size_t count) {
+  if (list.capacity() < count) list.reserve(std::max(count, 2 * list.capacity()));
+}
 
 /// Returns the pages of a segment that may be handed out: all but page 0.
 inline Segment without_page_zero(Segment segment) {

@@ -65,10 +65,12 @@ class Segments final : public SlotAllocator {
   void offer(Segment range) override {
     range = without_page_zero(range);
     if (range.pages == 0) return;
-    withdrawn_.remove(range);
+    // Takes memory first: without it nothing has changed.
     const std::size_t end = std::size_t{range.first} + range.pages;
-    out_.reserve(end);
+    out_.reserve(end), withdrawn_.reserve(end);
     if (free_.size() < (end + 63) / 64) free_.resize((end + 63) / 64);
+    make_room(segments_, (end + pages_ - 1) / pages_);
+    withdrawn_.remove(range);
     while (segments_.size() * pages_ < end) segments_.push_back({segments_.size() * pages_ / 64, 0, kNone, kNone});
     occupancy_.capacity += range.pages;
     out_.each_gap(range, [&](Page first, std::uint32_t pages) {
@@ -168,7 +170,7 @@ class Segments final : public SlotAllocator {
   std::vector<State> segments_;
   std::vector<std::uint32_t> first_of_;  ///< by number of free pages: the first segment with that number
   std::vector<std::uint64_t> filled_;    ///< one bit for each entry of first_of_, set if it is not kNone
-  Withdrawn withdrawn_;
+  PageSet withdrawn_;                    ///< pages that must not be handed out again once they are freed
   Occupancy occupancy_;
 };
 

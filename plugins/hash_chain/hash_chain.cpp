@@ -128,10 +128,10 @@ void HashChain::unuse(Page page) {
   count(block.prefix, +1, -1);
 }
 
-Lock HashChain::lock_of(std::uint32_t table, NodeId node) {
-  Lock lock;
-  lock.node = node;
-  lock.length = lock.full_length = static_cast<Units>(tables_.pages(table).size() * page_size_);
+Lock HashChain::lock_of(std::uint32_t table, LockId id) {
+  const std::vector<Page>& row = tables_.pages(table);
+  Lock lock{id, prefixes_.id(blocks_[row.back()].prefix)};
+  lock.length = lock.full_length = static_cast<Units>(row.size() * page_size_);
   return lock;
 }
 
@@ -177,7 +177,7 @@ Lock HashChain::hold(NodeId node, const RequestFacts* arrives) {
 }
 
 GroupPages HashChain::pages(const Lock& lock, Units from) {
-  const std::uint32_t table = tables_.find(lock.node);
+  const std::uint32_t table = tables_.find(lock.id);
   if (table == 0) return {};
   return {std::span<const Page>(tables_.pages(table)).subspan(from / page_size_)};
 }
@@ -194,7 +194,7 @@ GroupPages HashChain::pages(NodeId node, Units from) try {
   }
   return {std::span<const Page>(path_).subspan(std::min<std::size_t>(from / page_size_, path_.size()))};
 } catch (const std::bad_alloc&) {
-  return {};
+  return ++cut_short_, GroupPages{};
 }
 
 void HashChain::add(Page page, std::uint32_t slot) {
@@ -212,8 +212,8 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
   Inserted done;
   done.lock = lock;
   done.had = lock.length;
-  std::uint32_t table = tables_.find(lock.node);
-  if (table == 0 && lock.node != NodeId::none) return ++refused_, done;
+  std::uint32_t table = tables_.find(lock.id);
+  if (table == 0 && lock.id != LockId::none) return ++refused_, done;
   const std::size_t start = lock.length / page_size_, whole = blocks_in(key);
   if (whole < start) return done;
   const auto brought = pages[0].first(std::min(pages[0].size(), whole - start));
@@ -269,8 +269,8 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
 
 GroupPages HashChain::release(const Lock& lock, const RequestFacts* ended) {
   ++now_;
-  const std::uint32_t table = tables_.find(lock.node);
-  if (table == 0 && lock.node != NodeId::none) return ++refused_, GroupPages{};
+  const std::uint32_t table = tables_.find(lock.id);
+  if (table == 0 && lock.id != LockId::none) return ++refused_, GroupPages{};
   const std::span<const Page> row = table ? std::span<const Page>(tables_.pages(table)) : std::span<const Page>();
   if (ended) {
     TablePath path(*this, row);
@@ -310,6 +310,7 @@ void HashChain::report_leaving(Page page, LeavingVisitor& visitor) try {
   }
   visitor.leaving({facts(page), leaving_words_, {path_}});
 } catch (const std::bad_alloc&) {  // the visitor is not called for it
+  ++cut_short_;
 }
 
 GroupPages HashChain::evict(std::size_t, std::size_t pages, Cause cause, LeavingVisitor* visitor) {

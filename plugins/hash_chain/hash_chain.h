@@ -84,7 +84,8 @@ class HashChain final : public PrefixIndex {
   NodeFacts facts(Page page) const;
   PolicyClock clock() const;
 
-  Lock lock_of(std::uint32_t table, NodeId node);
+  /// REQUIRES: the table has a block.
+  Lock lock_of(std::uint32_t table, LockId id);
   /// Returns a lock on `path_`; each block there gets a user.
   Lock lock_path(bool hit);
   void use(Page page);

@@ -8,7 +8,7 @@
 namespace canopy::hash_chain {
 
 /// The block table of each lock, as vLLM has one for each request. Two requests with the same prefix may hold different
-/// blocks, so the last prefix does not identify a lock: Lock::node is the number of a table and its life.
+/// blocks, so the last prefix does not identify a lock: a LockId is the number of a table and its life.
 class Tables {
  public:
   /// Opens a table without blocks and with room for `blocks`. Throws std::bad_alloc, and nothing has changed.
@@ -37,11 +37,11 @@ class Tables {
   }
   std::vector<Page>& pages(std::uint32_t number) { return tables_[number].pages; }
   /// Returns the id of the lock that covers the table from now on; the one before it is stale.
-  NodeId renew(std::uint32_t number) { return ++tables_[number].life, id(number); }
-  NodeId id(std::uint32_t number) const { return NodeId{std::uint64_t{tables_[number].life} << 32 | number}; }
+  LockId renew(std::uint32_t number) { return ++tables_[number].life, id(number); }
+  LockId id(std::uint32_t number) const { return LockId{std::uint64_t{tables_[number].life} << 32 | number}; }
   /// Returns the table of a lock; 0 if the lock was released or replaced.
-  std::uint32_t find(NodeId id) const {
-    const std::uint32_t number = slot_of(id);
+  std::uint32_t find(LockId id) const {
+    const auto number = static_cast<std::uint32_t>(id);
     return number != 0 && number < tables_.size() && tables_[number].open && this->id(number) == id ? number : 0;
   }
   std::size_t bytes() const {

@@ -32,6 +32,17 @@ Reservation::~Reservation() {
   if (file_ >= 0) close(file_);
 }
 
+/// Makes the shared memory private, in a forked child: the parent's rows would change with the child's.
+void Reservation::leave() noexcept {
+  if (file_ < 0) return;
+  const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+  // Without a copy the child gets no access at all.
+  if (mmap(base_, bytes_, PROT_READ | PROT_WRITE, flags, file_, 0) == MAP_FAILED) mprotect(base_, bytes_, PROT_NONE);
+  close(file_);
+  file_ = -1;
+  options_.share = false;
+}
+
 std::uint64_t Reservation::granularity() const {
   return options_.huge_pages ? kHugePage : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }

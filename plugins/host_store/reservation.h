@@ -1,10 +1,14 @@
 #pragma once
 
+#include <canopy/helpers/at_fork.h>
+
 #include <cstddef>
 #include <cstdint>
 
 /// A range of addresses on the host, reserved once and fixed, with memory behind parts of it. Reserving takes
-/// microseconds whatever the size; touching a part without memory faults.
+/// microseconds whatever the size; touching a part without memory faults. In a forked child memory is private: what the
+/// child writes or gives back changes nothing of its parent's. With `share` it is no copy: a part that the child has
+/// not written yet changes when the parent writes it.
 class Reservation {
  public:
   struct Options {
@@ -34,8 +38,11 @@ class Reservation {
   int reader() const;
 
  private:
+  void leave() noexcept;
+
   Options options_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
   int file_ = -1;
+  canopy::AtFork own_{[](void* of) noexcept { static_cast<Reservation*>(of)->leave(); }, this};
 };

@@ -23,7 +23,7 @@ class NullIndex final : public PrefixIndex {
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override {
-    if (lock.node != NodeId::none) ++refused_;
+    if (lock.id != LockId::none) ++refused_;
     NoPath none;
     for (const Group& group : groups_)
       if (ended) group.eviction->ended(*ended, none);

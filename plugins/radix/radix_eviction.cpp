@@ -44,7 +44,10 @@ GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pag
     if (victim == 0) break;
     if (spare(victim, group)) continue;
     if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
-      if (!make_room(1)) break;
+      if (!make_room(1)) {
+        ++cut_short_;
+        break;
+      }
       split(victim, static_cast<Units>(left + more - most) * page_);
       leaving_.begin();  // the upper half may have the slot of a node that left
     }
@@ -56,6 +59,7 @@ GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pag
 
 void RadixIndex::report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor) {
   if (leaving_.read(slot)) visitor.leaving({groups_.facts(slot, group), leaving_.words(), leaving_.pages()});
+  else ++cut_short_;  // without memory
 }
 
 /// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of the groups with a

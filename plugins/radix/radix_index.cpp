@@ -99,7 +99,7 @@ Found RadixIndex::arrive(const Key& key) {
     else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
   if (found.node == 0) return {NodeId::none, 0, found.full};
-  if (!make_room(1 + groups_.size())) {
+  if (!make_room(1 + groups_.size()) || !promise_pages(found.depth)) {
     ++cut_short_;
     return {NodeId::none, 0, found.full};
   }
@@ -180,13 +180,21 @@ void RadixIndex::prefetch(std::span<const Key> keys) const {
 Lock RadixIndex::hold(NodeId node, const RequestFacts* arrives) {
   const Slot end = nodes_.find(node);
   if (end == 0 || nodes_[end].parent == 0 || !may_hold(end)) return {};
-  if (!make_room(groups_.size())) return ++cut_short_, Lock{};
+  if (!make_room(groups_.size()) || !promise_pages(nodes_[end].end())) return ++cut_short_, Lock{};
   if (accounting_.tick_per_operation) ++now_;
   if (arrives) report_arrival(*arrives);
   if (accounting_.match_is_hit) use(end, true);
   const Lock lock = lock_at(end, nodes_[end].end());
   report_lock(end, lock, now_);
   return lock;
+}
+
+/// Ensures that pages() of a path of `units` units has memory: with windows a path is longer than what is resident of
+/// it.
+bool RadixIndex::promise_pages(Units units) {
+  for (std::size_t g = 0; g < groups_.size() && !groups_.one_whole_path(); ++g)
+    if (!results_[g].promise(units / page_)) return false;
+  return true;
 }
 
 /// Returns true if every group has the pages that a lock on the node would hold.
@@ -202,14 +210,14 @@ bool RadixIndex::may_hold(Slot end) const {
 GroupPages RadixIndex::pages(NodeId node, Units from) {
   const Slot end = nodes_.find(node);
   if (end == 0 || nodes_[end].parent == 0) return {};
-  Lock lock{node, nodes_[end].end()};
+  Lock lock{id_of(node), node, nodes_[end].end()};
   for (std::size_t g = 0; g < groups_.size(); ++g) lock.from[g] = groups_[g].hold_from(lock.length, page_);
   return pages(lock, from);
 }
 
 GroupPages RadixIndex::pages(const Lock& lock, Units from) {
   clear_results();
-  const Slot end = nodes_.find(lock.node);
+  const Slot end = end_of(lock);
   if (end == 0 || from >= lock.length) return {};
   const std::size_t count = (lock.length - from) / page_, width = groups_.size();
   for (std::size_t g = 0; g < width; ++g)

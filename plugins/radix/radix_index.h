@@ -91,6 +91,7 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   /// Returns the tick of an event inside an operation (Accounting::tick_per_operation).
   Tick read_clock() { return accounting_.tick_per_operation ? now_ : ++now_; }
   void clear_results();
+  bool promise_pages(Units units);
 
   // Inserting: radix_insert.cpp.
   bool make_room(std::size_t count);
@@ -107,7 +108,9 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   void touch_deepest(Slot end, Units from);
   void touch_windows(Slot end, Tick stamp);
 
-  // Locks: radix_locks.cpp.
+  // Locks: radix_locks.cpp. A lock is known by the node in which it ends.
+  static LockId id_of(NodeId node) { return LockId{static_cast<std::uint64_t>(node)}; }
+  Slot end_of(const Lock& lock) const { return nodes_.find(NodeId{static_cast<std::uint64_t>(lock.id)}); }
   bool held(Slot slot) const;
   bool holds(const Lock& lock) const;
   Lock lock_at(Slot node, Units full_length);

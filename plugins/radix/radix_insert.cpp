@@ -105,15 +105,15 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   clear_results();
 
   const IncomingPages incoming(pages, lock.length, page_, groups_.size());
-  const bool stale = lock.node != NodeId::none && !holds(lock);
-  const Slot start = stale ? 0 : lock.node == NodeId::none ? root_of(key.space) : nodes_.find(lock.node);
+  const bool stale = lock.id != LockId::none && !holds(lock);
+  const Slot start = stale ? 0 : lock.id == LockId::none ? root_of(key.space) : end_of(lock);
   Slot at = start;
   const std::size_t changes = groups_.one_whole_path() ? 0 : incoming.mask_changes(limit);
   if (stale || limit < lock.length) {
     refused_ += stale;
     return {lock, lock.length, {}, {}};
   }
-  if (at == 0 || !make_room(2 + groups_.size() + 2 * changes) || !promise_results(pages)) {
+  if (at == 0 || !make_room(2 + groups_.size() + 2 * changes) || !promise_results(pages) || !promise_pages(limit)) {
     ++cut_short_;
     if (at != 0) drop_empty_root(at);
     return {lock, lock.length, {}, {}};

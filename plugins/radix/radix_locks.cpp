@@ -32,7 +32,7 @@ class PathUp final : public Path {
 /// begins, so that the lock holds no page above the window. REQUIRES: make_room(groups).
 Lock RadixIndex::lock_at(Slot node, Units full_length) {
   if (nodes_[node].parent == 0) return {};
-  Lock lock{nodes_.id(node), nodes_[node].end(), {}, full_length};
+  Lock lock{id_of(nodes_.id(node)), nodes_.id(node), nodes_[node].end(), {}, full_length};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = lock.from[g] = groups_[g].hold_from(lock.length, page_);
     PathPrefetcher ahead(nodes_, holds_, path_);
@@ -59,7 +59,7 @@ void RadixIndex::unlock(Slot node, std::size_t group, Units from) {
 }
 
 void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
-  const Slot node = nodes_.find(lock.node);
+  const Slot node = end_of(lock);
   if (node == 0 || groups_[group].whole_path()) return;
   from = std::min(from, lock.length) / page_ * page_;
   bool known = from < lock.length;  // a page that it holds identifies a lock
@@ -69,7 +69,7 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > lock.from[group]; at = nodes_[at].parent) {
     if (nodes_[at].begin < from && nodes_[at].end() > from) {
       if (make_room(1)) split(at, from - nodes_[at].begin);
-      else from = nodes_[at].begin;
+      else from = nodes_[at].begin, ++cut_short_;
     }
     if (nodes_[at].end() <= from && --holds_(at, group).count == 0) set_protected(at, group, false);
   }
@@ -79,11 +79,11 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
 
 GroupPages RadixIndex::release(const Lock& lock, const RequestFacts* ended) {
   if (accounting_.tick_per_operation) ++now_;
-  if (lock.node != NodeId::none && !holds(lock)) {
+  if (lock.id != LockId::none && !holds(lock)) {
     ++refused_;
     return {};
   }
-  const Slot node = nodes_.find(lock.node);
+  const Slot node = end_of(lock);
   for (std::size_t g = 0; ended && g < groups_.size(); ++g) {
     RequestFacts facts = *ended;
     facts.clock = groups_.clock(g);
@@ -102,7 +102,7 @@ GroupPages RadixIndex::release(const Lock& lock, const RequestFacts* ended) {
 
 /// Returns false if the lock's node is no longer in the tree, or if no lock holds that node.
 bool RadixIndex::holds(const Lock& lock) const {
-  const Slot node = nodes_.find(lock.node);
+  const Slot node = end_of(lock);
   return node != 0 && held(node);
 }
 

@@ -33,7 +33,7 @@ bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
 
 Units RadixIndex::keep(const Lock& lock) {
   Units units = 0;
-  for (Slot at = nodes_.find(lock.node); at && nodes_[at].parent; at = nodes_[at].parent) {
+  for (Slot at = end_of(lock); at && nodes_[at].parent; at = nodes_[at].parent) {
     if (kept_[at]++ > 0) break;
     units += nodes_[at].length;
   }
@@ -42,7 +42,7 @@ Units RadixIndex::keep(const Lock& lock) {
 
 Units RadixIndex::unkeep(const Lock& lock) {
   Units units = 0;
-  for (Slot at = nodes_.find(lock.node); at && nodes_[at].parent; at = nodes_[at].parent) {
+  for (Slot at = end_of(lock); at && nodes_[at].parent; at = nodes_[at].parent) {
     if (--kept_[at] > 0) break;
     units += nodes_[at].length;
   }

@@ -20,10 +20,12 @@ struct Call {
   Micros deadline = 0;
   std::uint32_t keep_s = 0;
 
+  bool pending = false;  ///< with the storage's thread; the mailbox's own
+
   // The result.
   Fate fate = Fate::done;
   std::uint32_t found = 0;
-  std::vector<Fate> fates;
+  std::vector<Fate> fates;  ///< has its length when the call is posted
 
   // For the storage's own use.
   Space* parked_in = nullptr;  ///< space whose epoch it waits for

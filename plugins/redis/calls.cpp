@@ -121,13 +121,18 @@ void Calls::unpark(Space& space) {
   }
 }
 
-/// Handles a command for the epoch of a space that has a reply or could not be sent.
-void Calls::epoch_answered(const Command& command) {
+/// Handles a command for the epoch of a space that has a reply, or that failed. A new epoch ends the flush that set it
+/// and those before it.
+void Calls::epoch_answered(const Command& command, bool done) {
   Space& space = *command.space;
   if (space.known || space.unanswered == 0) unpark(space);
   if (command.kind != Command::Kind::set_epoch) return;
-  for (Call* flush : std::exchange(space.flushes, {})) {
-    flush->fate = space.unsaved ? Fate::failed : Fate::done;
+  const auto last = std::ranges::find(space.flushes, command.epoch, &Call::epoch);
+  if (last == space.flushes.end()) return;  // a flush that is repeated, or that a later one has ended
+  const std::vector<Call*> ended(space.flushes.begin(), last + 1);
+  space.flushes.erase(space.flushes.begin(), last + 1);
+  for (Call* const flush : ended) {
+    flush->fate = done ? Fate::done : Fate::failed;
     mailbox_.ended(*flush);
   }
 }
@@ -182,7 +187,7 @@ std::byte* Calls::place(const Command& command, std::uint64_t bytes) {
 void Calls::answer(const Command& command, const Element& element) {
   if (command.space != nullptr) {
     Epochs::answer(command, element);
-    return epoch_answered(command);
+    return epoch_answered(command, element.kind != Element::Kind::error);
   }
   Call& call = *command.call;
   switch (call.kind) {
@@ -209,7 +214,7 @@ void Calls::answer(const Command& command, const Element& element) {
 void Calls::fail(const Command& command) {
   if (command.space != nullptr) {
     Epochs::fail(command);
-    return epoch_answered(command);
+    return epoch_answered(command, false);
   }
   Call& call = *command.call;
   if (call.kind == Call::Kind::find) call.states[command.index + (command.kind == Command::Kind::exists_all)] = kFailed;

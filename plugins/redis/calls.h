@@ -46,7 +46,7 @@ class Calls final : CommandUser {
   void finish(Call& call);
   void expire(Call& call);
   void unpark(Space& space);
-  void epoch_answered(const Command& command);
+  void epoch_answered(const Command& command, bool done);
 
   // Steps of each kind of call, in steps.cpp.
   void ask_next_of_find(Call& call);

@@ -25,21 +25,21 @@ constexpr int kReads = 16;                 // of one connection before another o
 bool Connection::open(const sockaddr_storage& address, socklen_t length, std::size_t number,
                       const Credentials& credentials, Micros now) {
   address_number_ = number;
-  socket_.reset(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  socket_ = OwnFd([&] { return UniqueFd(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); });
   if (!socket_) return false;
   if (address.ss_family != AF_UNIX) {
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 && errno != EINPROGRESS) {
-    socket_.reset();  // keeps errno
+    socket_ = {};  // keeps errno
     return false;
   }
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT;
   event.data.ptr = this;
   if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event) != 0) {
-    socket_.reset();  // keeps errno
+    socket_ = {};  // keeps errno
     return false;
   }
   credentials_ = credentials;
@@ -59,7 +59,9 @@ void Connection::watch(bool writable) {
 }
 
 void Connection::drop() {
-  socket_.reset();  // also removes it from epoll
+  // Closing removes it from epoll only where no child of a vfork() has it as well.
+  if (socket_) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_.get(), nullptr);
+  socket_ = {};
   outbox_.clear();
   std::destroy_at(&reader_);
   std::construct_at(&reader_, replies_);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
+#include <canopy/base/own_fd.h>
 #include <sys/socket.h>
 
 #include <deque>
@@ -104,7 +104,7 @@ class Connection {
   RespReader reader_;
   Outbox outbox_;
   std::deque<Command> waiting_, sent_;
-  UniqueFd socket_;
+  OwnFd socket_;
   Credentials credentials_;
   std::string trouble_;  ///< reason why the connection cannot go on; empty: it can
   const int epoll_;

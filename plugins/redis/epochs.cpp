@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostSpaces = 1 << 16;  // idle ones that are remembered
 constexpr Micros kSaveAgain = 1'000'000;
+constexpr std::size_t kMostDead = 1'000;  // a server that lost more flushes of a space than this may show old records
 
 std::uint64_t seed() {
   std::random_device device;
@@ -57,8 +58,9 @@ void Epochs::ask(Space& space, Micros now) {
 void Epochs::flush(Call& call, Micros now) {
   Space& space = use(call.space, now);
   if (space.known) space.dead.push_back(space.epoch);
+  if (space.dead.size() > kMostDead) space.dead.pop_front();
   for (Call* const parked : space.parked) parked->flushed = true;
-  space.epoch = random_.next();
+  space.epoch = call.epoch = random_.next();
   space.known = space.unsaved = true;
   if (!std::exchange(space.flushed, true)) flushed_.push_back(&space);
   space.flushes.push_back(&call);

@@ -3,6 +3,7 @@
 #include <canopy/base/random.h>
 #include <canopy/page_storage.h>
 
+#include <deque>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -20,12 +21,12 @@ struct Space {
   bool flushed = false;  ///< true if this process has flushed it
   bool unsaved = false;  ///< true if this process has flushed it and the server has not confirmed
   std::uint64_t epoch = 0;
-  std::uint64_t offered = 0;        ///< epoch to set on the server if it has none
-  std::uint32_t unanswered = 0;     ///< number of commands without a reply
-  Micros asked = 0;                 ///< time of the last query of the epoch
-  std::vector<std::uint64_t> dead;  ///< epochs that this process has ended
-  std::vector<Call*> parked;        ///< calls that wait for the epoch
-  std::vector<Call*> flushes;       ///< calls that wait for the server to confirm
+  std::uint64_t offered = 0;       ///< epoch to set on the server if it has none
+  std::uint32_t unanswered = 0;    ///< number of commands without a reply
+  Micros asked = 0;                ///< time of the last query of the epoch
+  std::deque<std::uint64_t> dead;  ///< epochs that this process has ended, the newest 1,000
+  std::vector<Call*> parked;       ///< calls that wait for the epoch
+  std::vector<Call*> flushes;      ///< calls that wait for the server to confirm their epochs, in order
 };
 
 /// The spaces that this process uses. The epoch of a space is read at its first use, and again at a use at least

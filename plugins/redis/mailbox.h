@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
+#include <canopy/base/own_fd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -13,6 +13,7 @@
 namespace canopy::redis {
 
 /// Passes calls between the caller's thread and the storage's thread. Neither waits for the other, except in flush().
+/// Takes memory in blank() and own() only.
 class Mailbox {
  public:
   /// Throws if no file descriptors are available.
@@ -37,21 +38,25 @@ class Mailbox {
   void ended(Call& call);
   /// Returns a call for the storage's own use, to fill in. ended() takes it back.
   Call& own();
+  /// Ends all calls as failed, pending ones and those to come: the storage's thread ends.
+  void break_down();
   /// Returns a descriptor that is readable while take() has a call.
   int posted() const { return wake_.get(); }
 
  private:
   void recycle_told();
   Call& spare();
+  void send(Call& call);
+  void end_told(Call& call);
+  void fail(Call& call);
 
   std::mutex mutex_;
   std::condition_variable flushed_;
   std::deque<Call> all_;
-  std::vector<Call*> spare_, posted_, last_told_;
-  std::deque<Call*> ended_;
+  std::vector<Call*> spare_, posted_, last_told_, ended_;
   Call* awaited_ = nullptr;  ///< flush that the caller waits for
-  bool awaited_ended_ = false, stopped_ = false;
-  UniqueFd wake_, told_;
+  bool awaited_ended_ = false, stopped_ = false, broken_ = false;
+  OwnFd wake_, told_;
 };
 
 }  // namespace canopy::redis

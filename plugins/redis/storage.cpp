@@ -1,9 +1,12 @@
+#include <canopy/base/own_fd.h>
+#include <canopy/helpers/storage_of_one_process.h>
 #include <canopy/plugin.h>
 #include <sys/epoll.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -24,14 +27,14 @@ Micros now() {
 
 constexpr Micros kFlushPatience = 1'000'000;
 
-UniqueFd epoll() {
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+OwnFd epoll() {
+  OwnFd epoll([] { return UniqueFd(::epoll_create1(EPOLL_CLOEXEC)); });
   if (!epoll) throw std::system_error(errno, std::generic_category(), "no file descriptor for epoll");
   return epoll;
 }
 
 /// Records on Redis, Valkey, or a cluster of them. The caller's thread puts calls into a mailbox; a thread of the
-/// storage communicates with the servers.
+/// storage communicates with the servers. For one process (StorageOfOneProcess).
 class RedisStorage final : public PageStorage {
  public:
   struct Config {
@@ -129,12 +132,22 @@ class RedisStorage final : public PageStorage {
     Call& call = mailbox_.blank();
     call.kind = kind, call.ticket = ticket, call.space = space;
     call.keys.assign(keys.begin(), keys.end());
+    call.fates.assign(kind == Call::Kind::find ? 0 : keys.size(), Fate::failed);
     constexpr Micros kYears = Micros{1} << 60;
     call.deadline = now() + std::min(within_us, kYears);
     return call;
   }
 
-  void run() {
+  /// An exception, which is one of memory, may leave the calls half done, and the time for a call goes on: all fail.
+  void run() noexcept {
+    try {
+      serve();
+    } catch (...) {
+      std::fputs("canopy: redis: there is no memory; the storage is not used any longer\n", stderr);
+      mailbox_.break_down();
+    }
+  }
+  void serve() {
     std::vector<Call*> posted;
     std::array<epoll_event, 64> events;
     while (mailbox_.take(posted)) {
@@ -152,7 +165,7 @@ class RedisStorage final : public PageStorage {
     }
   }
 
-  UniqueFd epoll_;
+  OwnFd epoll_;
   Mailbox mailbox_;
   Calls calls_;
   std::thread thread_;
@@ -162,5 +175,5 @@ class RedisStorage final : public PageStorage {
 
 }  // namespace canopy::redis
 
-CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PageStorage, canopy::redis::RedisStorage>(
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PageStorage, canopy::StorageOfOneProcess<canopy::redis::RedisStorage>>(
                            "redis", "records on Redis, Valkey, or a cluster of them, shared with other processes"));

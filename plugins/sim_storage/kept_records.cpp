@@ -18,8 +18,10 @@ std::size_t KeptRecords::put(const PageKey& space, std::span<const PageKey> keys
     const std::byte* const record = records[kept];
     const std::byte* end = record + record_bytes_;
     while (end != record && end[-1] == std::byte{0}) --end;
-    order_.push_front({keys[kept], space, {record, end}});
-    by_key_[keys[kept]] = order_.begin();
+    Order made;  // a record is in both lists or in none
+    made.push_front({keys[kept], space, {record, end}});
+    by_key_.emplace(keys[kept], made.begin());
+    order_.splice(order_.begin(), made);
   }
   use(keys.first(kept));
   return kept;

@@ -2,6 +2,7 @@
 #include <canopy/plugin.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "kept_records.h"
@@ -48,11 +49,11 @@ class SimStorage final : public PageStorage {
   }
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t) override {
-    begin(Kind::get, ticket, space, keys).targets.assign(records.begin(), records.end());
+    begin(Kind::get, ticket, space, keys, {records.begin(), records.end()});
   }
   void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t, std::uint32_t) override {
-    begin(Kind::put, ticket, space, keys).sources.assign(records.begin(), records.end());
+    begin(Kind::put, ticket, space, keys, {}, {records.begin(), records.end()});
   }
   void remove(const PageKey&, std::span<const PageKey> keys) override {
     for (const PageKey& key : keys) records_.forget(key);
@@ -66,6 +67,7 @@ class SimStorage final : public PageStorage {
 
   std::size_t poll(std::span<StorageDone> done) override {
     ended_.clear();
+    ended_.reserve(std::min(done.size(), begun_.size()));  // a call that has left one list is in the other
     for (std::size_t i = 0; i < begun_.size();)
       if (begun_[i].polls > 0) {
         --begun_[i++].polls;
@@ -101,12 +103,24 @@ class SimStorage final : public PageStorage {
 
   bool falls(std::uint32_t one_in) { return one_in > 0 && chance_.one_in(one_in); }
 
-  Call& begin(Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys) {
-    begun_.push_back({kind, ticket, chance_.remainder(config_.linger + 1), space, {keys.begin(), keys.end()}});
-    return begun_.back();
+  /// Adds a whole call, with the memory of its results, or throws.
+  void begin(Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+             std::vector<std::byte*> targets = {}, std::vector<const std::byte*> sources = {}) {
+    Call call{kind, ticket, 0, space, {keys.begin(), keys.end()}, std::move(targets), std::move(sources)};
+    call.fates.resize(kind == Kind::find ? 0 : keys.size());
+    begun_.push_back(std::move(call));
+    begun_.back().polls = chance_.remainder(config_.linger + 1);
   }
 
   StorageDone end(Call& call) {
+    try {
+      return end_of(call);
+    } catch (const std::bad_alloc&) {  // of a put: what was kept so far may stay
+      std::ranges::fill(call.fates, Fate::failed);
+      return {.ticket = call.ticket, .fate = Fate::failed, .fates = call.fates};
+    }
+  }
+  StorageDone end_of(Call& call) {
     // The result of the whole call, and the number of records that it reaches.
     Fate fault = Fate::done;
     if (falls(config_.late)) fault = Fate::late;
@@ -118,7 +132,7 @@ class SimStorage final : public PageStorage {
       return done;
     }
     const std::size_t reached = fault == Fate::done ? call.keys.size() : chance_.remainder(call.keys.size());
-    call.fates.assign(call.keys.size(), fault);
+    std::ranges::fill(call.fates, fault);
     if (call.kind == Kind::find_each) end_find_each(call, reached);
     else if (call.kind == Kind::get) end_get(call, reached);
     else end_put(call, reached);

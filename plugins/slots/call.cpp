@@ -41,6 +41,9 @@ void Call::plan(const SlotFiles& files, std::uint32_t id, bool unsure_only) {
   pieces.clear();
   transfers.clear();
   begun = ended = 0;
+  const std::size_t most = keys.size() * ((shape.record_bytes + kPieceBytes - 1) / kPieceBytes);
+  pieces.reserve(most);
+  transfers.reserve(most);
   const auto add = [&](std::uint32_t record, std::byte* from, std::uint64_t offset, std::uint64_t bytes) {
     Transfer transfer;
     transfer.file = files.descriptor_of(slots[record]);

@@ -38,7 +38,8 @@ struct Call {
   void reset(Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
              std::uint64_t within_us);
   /// Plans transfers for records that have slots: neighbours together, in pieces of at most 1 MiB. A larger record is
-  /// split into such pieces. `unsure_only`: only for the unsure records, one by one.
+  /// split into such pieces. `unsure_only`: only for the unsure records, one by one. An exception leaves no transfers,
+  /// and the unsure records unsure.
   void plan(const SlotFiles& files, std::uint32_t id, bool unsure_only);
   /// Records the result of a transfer for its records. Returns the slot whose disk failed, or kNoSlot.
   Slot account(const Transfer& transfer);

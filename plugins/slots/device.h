@@ -31,7 +31,8 @@ class Device {
   virtual bool begin(Transfer& transfer) = 0;
   /// Submits all transfers that began.
   virtual void submit() = 0;
-  /// Appends ended transfers to `ended`. `wait`: waits for at least one if any is pending.
+  /// Appends ended transfers to `ended`. `wait`: waits for at least one if any is pending. REQUIRES: room for all that
+  /// are pending.
   virtual void collect(std::vector<Transfer*>& ended, bool wait) = 0;
 };
 

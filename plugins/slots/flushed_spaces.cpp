@@ -56,7 +56,8 @@ void FlushedSpaces::compact() {
   };
   for (const auto& [space, run] : up_to_) add(space, run);
   if (!may_be_left_) add(kWiped, newest_);
-  if (write_file_atomically(path_, text)) lines_ = text.size() / sizeof(Line);  // on failure the longer file stays
+  if (!write_file_atomically(path_, text)) return;  // the longer file stays
+  lines_ = text.size() / sizeof(Line);
 }
 
 bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
@@ -79,7 +80,9 @@ bool FlushedSpaces::append(std::uint64_t space, std::uint64_t run) {
   if (::ftruncate(file.get(), end) != 0 || ::pwrite(file.get(), &line, sizeof line, end) != ssize_t{sizeof line})
     return false;
   ++lines_;
-  return ::fsync(file.get()) == 0;
+  if (::fsync(file.get()) != 0) return false;
+  // A new file, or one that was compacted, may be lost with its entry.
+  return has_entry_ = has_entry_ || sync_entry(path_);
 }
 
 bool FlushedSpaces::covers(std::uint64_t space, std::uint64_t run) const {

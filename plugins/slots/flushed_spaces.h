@@ -37,7 +37,8 @@ class FlushedSpaces {
   std::map<std::uint64_t, std::uint64_t> up_to_;  ///< run by space
   std::uint64_t newest_ = 0;
   bool may_be_left_ = false;
-  std::size_t lines_ = 0;  ///< lines of the file before the first damaged one
+  bool has_entry_ = false;  ///< the file's entry in its folder is on the disk
+  std::size_t lines_ = 0;   ///< lines of the file before the first damaged one
 };
 
 }  // namespace canopy::slots

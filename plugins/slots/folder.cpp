@@ -60,7 +60,7 @@ std::string folder_name(const PageStorage::Context& context) {
 Folder::Folder(const std::string& path, const PageStorage::Context& context)
     : path_((fs::path(path) / folder_name(context)).string()) {
   make_folder(path_);
-  lock_ = open_file(file("lock"), O_RDWR | O_CREAT);
+  lock_ = OwnFd([&] { return open_file(file("lock"), O_RDWR | O_CREAT); });
   // A process that lists the folder holds the lock for a moment.
   int tries = 20;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
+#include <canopy/base/own_fd.h>
 #include <canopy/page_storage.h>
 
 #include <string>
@@ -21,7 +21,7 @@ class Folder {
  public:
   /// Creates the folder if it does not exist, and locks it for this process. Throws std::runtime_error if it cannot be
   /// created or written, or if another process uses it (the message names the process). The lock ends with its process,
-  /// even if that crashes.
+  /// even if that crashes and a child that it forked lives on.
   Folder(const std::string& path, const PageStorage::Context& context);
 
   const std::string& path() const { return path_; }
@@ -29,7 +29,7 @@ class Folder {
 
  private:
   std::string path_;
-  UniqueFd lock_;
+  OwnFd lock_;
 };
 
 /// Returns the name of the folder below `path`.

@@ -1,12 +1,11 @@
 #include "head_scan.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <memory>
+#include <chrono>
 #include <new>
 
 #include "start_threads.h"
+#include "table_file.h"
 
 namespace canopy::slots {
 
@@ -20,9 +19,22 @@ struct alignas(4096) Block {
   std::byte bytes[kDirectBytes];
 };
 
+/// Takes the memory of a part. A part that is left out would keep the scan from its end, so it waits for memory.
+/// Returns false if `stopped` is set first.
+bool take_memory(std::vector<RecordHead>& heads, const std::atomic<bool>& stopped) {
+  while (!stopped) try {
+      heads.reserve(kPart);
+      return true;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  return false;
+}
+
 }  // namespace
 
 HeadScan::HeadScan(const SlotFiles& files) : files_(files), slots_(files.shape().slots) {
+  read_.reserve(slots_ / kPart + 1);
   start_threads(threads_, std::min<Slot>(kThreads, slots_ / kPart + 1), [this] { read(); });
 }
 
@@ -32,15 +44,16 @@ HeadScan::~HeadScan() {
 }
 
 void HeadScan::read() {
-  const auto block = std::make_unique<Block>();
+  Block block;
   while (!stopped_) {
     const Slot first = next_.fetch_add(kPart);
     if (first >= slots_) return;
     Part part{first, {}};
+    if (!take_memory(part.heads, stopped_)) return;
     for (Slot slot = first; slot < std::min(first + kPart, slots_) && !stopped_; ++slot) {
-      const auto offset = static_cast<off_t>(files_.shape().offset_of(slot));
-      const ssize_t count = ::pread(files_.descriptor_of(slot), block->bytes, sizeof block->bytes, offset);
-      part.heads.push_back(count == ssize_t{sizeof block->bytes} ? head_of(block->bytes) : RecordHead{});
+      const std::size_t count =
+          read_at(files_.descriptor_of(slot), block.bytes, sizeof block.bytes, files_.shape().offset_of(slot));
+      part.heads.push_back(count == sizeof block.bytes ? head_of(block.bytes) : RecordHead{});
     }
     if (stopped_) return;
     const std::lock_guard lock(mutex_);
@@ -51,6 +64,7 @@ void HeadScan::read() {
 std::vector<HeadScan::Part> HeadScan::take() {
   std::vector<Part> parts;
   const std::lock_guard lock(mutex_);
+  parts.reserve(read_.size());  // before given_ goes on: a part that is not returned would never be
   std::sort(read_.begin(), read_.end(), [](const Part& one, const Part& other) { return one.first < other.first; });
   std::size_t count = 0;
   for (; count < read_.size() && read_[count].first == given_; ++count)

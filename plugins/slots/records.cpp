@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <new>
 
 namespace canopy::slots {
 
@@ -76,10 +77,17 @@ void Records::let_go(Slot slot) {
 
 void Records::release(Slot slot) {
   if (state_[slot].holds > 0) state_[slot].quarantined = true;
-  else if (!state_[slot].retired) free_.add(slot, 1);
+  else if (!state_[slot].retired) set_free(slot, 1);
+}
+
+/// Adds slots without a record to the free ones. Without memory they are retired: they stay empty until the next start.
+void Records::set_free(Slot first, Slot count) noexcept try { free_.add(first, count); } catch (const std::bad_alloc&) {
+  for (Slot slot = first; slot < first + count; ++slot) state_[slot].retired = true;
+  retired_ += count;
 }
 
 void Records::take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to) {
+  to.reserve(to.size() + most);
   while (free_.size() < most) {
     const Slot victim = runs_.victim();
     if (victim == kNoSlot || runs_[runs_.of(victim)].used > mark) break;
@@ -143,18 +151,20 @@ void Records::scanned(Slot first, std::span<const RecordHead> heads) {
     const Slot slot = first + static_cast<Slot>(i);
     const RecordHead& head = heads[i];
     if (!head.is_record() || find(head.key) != kNoSlot) {
-      free_.add(slot, 1);
+      set_free(slot, 1);
       continue;
     }
     // A record in the slot after that of its predecessor was probably put together with it.
     const Slot parent = find(head.parent);
     if (parent != kNoSlot && parent + 1 == slot) {
       keep(runs_.of(parent), slot, head.key, 0, table_[parent].position + 1, true);
-    } else {
-      const RunIndex run = runs_.begin(next_number(), parent == kNoSlot ? kNoRun : runs_.of(parent));
-      keep(run, slot, head.key, 0, 0, true);
-      runs_.use(run);
-    }
+    } else try {
+        const RunIndex run = runs_.begin(next_number(), parent == kNoSlot ? kNoRun : runs_.of(parent));
+        keep(run, slot, head.key, 0, 0, true);
+        runs_.use(run);
+      } catch (const std::bad_alloc&) {
+        set_free(slot, 1);  // the record is lost
+      }
   }
   table_.write();
 }

@@ -46,7 +46,7 @@ class Records {
   class NewRun;
   NewRun begin_run(Slot before);
 
-  /// Removes a lost record.
+  /// Removes a lost record. Takes no memory: a slot that cannot be added to the free ones counts as retired.
   void forget(Slot slot);
   /// Removes a record, or a taken slot, and never writes into the slot again.
   void retire(Slot slot);
@@ -60,7 +60,7 @@ class Records {
   void scanned(Slot first, std::span<const RecordHead> heads);
 
   /// Marks as free the slots that the scan skips.
-  void not_scanned(Slot first, Slot count) { free_.add(first, count); }
+  void not_scanned(Slot first, Slot count) noexcept { set_free(first, count); }
 
   /// Writes the table's changes to its file.
   void write() { table_.write(); }
@@ -72,6 +72,7 @@ class Records {
   };
   void load(const FlushedSpaces& flushed);
   void release(Slot slot);
+  void set_free(Slot first, Slot count) noexcept;
   void keep(RunIndex run, Slot slot, const PageKey& key, std::uint64_t space, std::uint32_t position, bool durable);
   std::uint64_t next_number();
 

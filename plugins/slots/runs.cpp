@@ -9,6 +9,7 @@ RunIndex Runs::begin(std::uint64_t number, RunIndex parent) {
   if (unused_.empty()) {
     run = static_cast<RunIndex>(runs_.size());
     runs_.emplace_back();
+    unused_.reserve(runs_.capacity());  // remove() takes no memory
   } else {
     run = unused_.back();
     unused_.pop_back();
@@ -35,6 +36,7 @@ void Runs::restore(const std::vector<Slot>& slots,
     }
     append(static_cast<RunIndex>(runs_.size() - 1), slot);
   }
+  unused_.reserve(runs_.capacity());
   // A run that continues another is the younger one, so its parent comes before it.
   std::vector<std::uint64_t> last_use(runs_.size());
   std::vector<RunIndex> order(runs_.size());

@@ -35,7 +35,7 @@ class Runs {
   /// runs.
   void restore(const std::vector<Slot>& slots,
                const std::function<std::pair<std::uint64_t, std::uint64_t>(Slot)>& numbers);
-  /// Removes a record from its run; an empty run ends.
+  /// Removes a record from its run; an empty run ends. Takes no memory.
   void remove(Slot slot);
 
   const Run& operator[](RunIndex run) const { return runs_[run]; }

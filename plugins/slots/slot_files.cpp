@@ -20,13 +20,10 @@ constexpr std::uint64_t kTableEntry = 64, kOtherFiles = std::uint64_t{32} << 10;
 /// Allocates disk space for `bytes` bytes. Returns the number of bytes that the file has room for.
 std::uint64_t take_room(int file, std::uint64_t bytes, std::uint64_t step) {
   const auto fits = [&](std::uint64_t size) {
-    while (::fallocate(file, 0, 0, static_cast<off_t>(size)) != 0) {
-      if (errno == EINTR) continue;
-      // A file system that cannot reserve space: the file gets its size, and a put may find the disk full.
-      if (errno == EOPNOTSUPP || errno == ENOSYS) return ::ftruncate(file, static_cast<off_t>(size)) == 0;
-      return false;
-    }
-    return true;
+    errno = allocate(file, size);
+    // A file system that cannot reserve space: the file gets its size, and a put may find the disk full.
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return ::ftruncate(file, static_cast<off_t>(size)) == 0;
+    return errno == 0;
   };
   if (fits(bytes)) return bytes;
   std::uint64_t fitting = 0, too_many = bytes / step;
@@ -44,7 +41,7 @@ SlotFiles::SlotFiles(const std::string& path, Shape shape, bool direct) : shape_
   Slot first = 0;
   while (first < shape_.slots) {
     const std::string name = path + "/slots." + std::to_string(files_.size());
-    UniqueFd file = open_one(name);
+    OwnFd file = open_one(name);
     struct ::stat facts{};
     if (::fstat(file.get(), &facts) != 0) fail(name, "cannot be examined", errno);
     had_bytes_ |= facts.st_size > 0;
@@ -73,16 +70,17 @@ SlotFiles::SlotFiles(const std::string& path, Shape shape, bool direct) : shape_
   remove_from(path, static_cast<Slot>(files_.size()));
 }
 
-UniqueFd SlotFiles::open_one(const std::string& path) {
+OwnFd SlotFiles::open_one(const std::string& path) {
   if (direct_) {
-    UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_DIRECT, 0600));
+    constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_DIRECT;
+    OwnFd file([&] { return UniqueFd(::open(path.c_str(), kFlags, 0600)); });
     if (file) return file;
     if (errno != EINVAL) fail(path, "cannot be opened", errno);
     direct_ = false;
     std::fprintf(stderr, "canopy: slots: %s: the file system refuses O_DIRECT; records go through the page cache\n",
                  path.c_str());
   }
-  return open_file(path, O_RDWR | O_CREAT);
+  return OwnFd([&] { return open_file(path, O_RDWR | O_CREAT); });
 }
 
 bool SlotFiles::wipe(Slot first, Slot count) const {
@@ -98,7 +96,7 @@ bool SlotFiles::wipe(Slot first, Slot count) const {
 }
 
 bool SlotFiles::sync() const {
-  return std::all_of(files_.begin(), files_.end(), [](const UniqueFd& file) { return ::fdatasync(file.get()) == 0; });
+  return std::all_of(files_.begin(), files_.end(), [](const OwnFd& file) { return ::fdatasync(file.get()) == 0; });
 }
 
 void SlotFiles::remove_from(const std::string& path, Slot first) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
+#include <canopy/base/own_fd.h>
 
 #include <cstdint>
 #include <string>
@@ -46,12 +46,12 @@ class SlotFiles {
   bool had_bytes() const { return had_bytes_; }
 
  private:
-  UniqueFd open_one(const std::string& path);
+  OwnFd open_one(const std::string& path);
   void remove_from(const std::string& path, Slot first);
 
   Shape shape_;
   bool direct_, had_bytes_ = false;
-  std::vector<UniqueFd> files_;
+  std::vector<OwnFd> files_;
 };
 
 }  // namespace canopy::slots

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <new>
 #include <stdexcept>
+#include <utility>
 
 namespace canopy::slots {
 
@@ -66,30 +68,38 @@ SlotStorage::SlotStorage(const Config& config, const Context& context)
       files_(folder_.path(), shape_of(config, context), config.direct),
       flushed_(folder_.file("flushed")),
       table_(folder_.file("table"), files_.shape(), context),
-      event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      event_([] { return UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }),
       scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
       records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
   if (!event_) fail(folder_.path(), "an eventfd cannot be created", errno);
   flushed_.compact();
   if (!scan_) table_.complete();
   device_ = make_device(config, event_.get());
+  moved_.reserve(config.depth);
 }
 
 SlotStorage::~SlotStorage() {
   for (const CallId id : moving_) calls_[id].stop();
-  while (!moving_.empty()) take_ended(true);
+  const auto moves = [&](CallId id) { return !calls_[id].has_moved(); };
+  bool no_memory = false;  // for the records of puts that have ended: they are lost
+  while (no_memory ? std::any_of(moving_.begin(), moving_.end(), moves) : !moving_.empty()) try {
+      take_ended(true);
+    } catch (const std::bad_alloc&) {
+      no_memory = true;
+    }
   records_.write();
 }
 
 SlotStorage::CallId SlotStorage::begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space,
                                        std::span<const PageKey> keys, std::uint64_t within_us) {
-  CallId id = static_cast<CallId>(calls_.size());
   if (unused_.empty()) {
+    // Each call is in one of the lists at a time, so none of them grows later.
+    for (auto* const list : {&unused_, &moving_, &told_, &ended_})
+      if (list->capacity() <= calls_.size()) list->reserve(2 * calls_.size() + 8);
     calls_.emplace_back();
-  } else {
-    id = unused_.back();
-    unused_.pop_back();
+    unused_.push_back(static_cast<CallId>(calls_.size() - 1));
   }
+  const CallId id = unused_.back();
   calls_[id].reset(kind, ticket, space, keys, within_us);
   return id;
 }
@@ -100,6 +110,7 @@ void SlotStorage::find(std::uint64_t ticket, const PageKey& space, std::span<con
   const auto absent =
       std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return records_.find(key) == kNoSlot; });
   calls_[id].found = static_cast<std::uint32_t>(absent - keys.begin());
+  unused_.pop_back();
   end(id);
 }
 
@@ -108,6 +119,7 @@ void SlotStorage::find_each(std::uint64_t ticket, const PageKey& space, std::spa
   const CallId id = begin(Call::Kind::find_each, ticket, space, keys, within_us);
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (records_.find(keys[i]) == kNoSlot) calls_[id].fates[i] = Fate::absent;
+  unused_.pop_back();
   end(id);
 }
 
@@ -118,15 +130,14 @@ void SlotStorage::get(std::uint64_t ticket, const PageKey& space, std::span<cons
   call.memory.assign(records.begin(), records.end());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Slot slot = call.slots[i] = records_.find(keys[i]);
-    if (slot == kNoSlot) {
-      call.fates[i] = Fate::absent;
-      continue;
-    }
-    records_.hold(slot);
-    call.has_head[i] = records_.has_head(slot);
+    if (slot == kNoSlot) call.fates[i] = Fate::absent;
+    else call.has_head[i] = records_.has_head(slot);
   }
+  call.plan(files_, id, false);
+  for (const Slot slot : call.slots)
+    if (slot != kNoSlot) records_.hold(slot);
   records_.use(call.slots, space);
-  move(id, false);
+  move(id);
 }
 
 void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
@@ -156,7 +167,13 @@ void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<cons
   }
   std::fill(slots.begin() + (std::find(call.fates.begin(), call.fates.end(), Fate::full) - call.fates.begin()),
             slots.end(), kNoSlot);
-  move(id, false);
+  try {
+    call.plan(files_, id, false);
+  } catch (...) {
+    for (const Slot slot : taken) records_.give_back(slot);
+    throw;
+  }
+  move(id);
 }
 
 void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
@@ -170,7 +187,11 @@ bool SlotStorage::flush(const PageKey& space) {
   if (scan_) end_scan();
   // The line is written first: if the process is killed after it, the records are gone, with the table or without it;
   // if it is killed before it, all are still there.
-  const bool lasts = flushed_.add(space.bits[0], records_.last_run());
+  bool lasts = false;
+  try {
+    lasts = flushed_.add(space.bits[0], records_.last_run());
+  } catch (const std::bad_alloc&) {  // this process forgets them all the same
+  }
   records_.forget_space(space);
   records_.write();
   for (const CallId id : moving_)
@@ -213,13 +234,13 @@ std::size_t SlotStorage::poll(std::span<StorageDone> done) {
   for (const CallId id : moving_)
     if (now >= calls_[id].until) calls_[id].stop();
   take_ended(false);
-  std::size_t told = 0;
-  for (; told < done.size() && !ended_.empty(); ++told) {
-    const Call& call = calls_[ended_.front()];
-    done[told] = {call.ticket, call.fate(), call.found, call.fates};
-    told_.push_back(ended_.front());
-    ended_.pop_front();
+  const std::size_t told = std::min(done.size(), ended_.size());
+  for (std::size_t i = 0; i < told; ++i) {
+    const Call& call = calls_[ended_[i]];
+    done[i] = {call.ticket, call.fate(), call.found, call.fates};
+    told_.push_back(ended_[i]);
   }
+  ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(told));
   if (!ended_.empty()) ::eventfd_write(event_.get(), 1);
   return told;
 }
@@ -229,9 +250,9 @@ StorageUse SlotStorage::use() const {
   return {(files_.shape().slots - records_.retired()) * bytes, records_.count() * bytes, records_.count()};
 }
 
-void SlotStorage::move(CallId id, bool unsure_only) {
-  calls_[id].plan(files_, id, unsure_only);
-  if (!unsure_only) moving_.push_back(id);
+void SlotStorage::move(CallId id) {
+  unused_.pop_back();
+  moving_.push_back(id);
   if (calls_[id].has_moved()) settle(id);
   else begin_transfers();
 }
@@ -263,8 +284,8 @@ void SlotStorage::take_ended(bool wait) {
 void SlotStorage::settle(CallId id) {
   Call& call = calls_[id];
   if (call.is_unsure()) {
-    move(id, true);
-    return;
+    call.plan(files_, id, true);
+    if (!call.has_moved()) return begin_transfers();
   }
   if (call.kind == Call::Kind::get) settle_get(call);
   else settle_put(call);
@@ -274,7 +295,7 @@ void SlotStorage::settle(CallId id) {
 
 void SlotStorage::settle_get(Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
-    const Slot slot = call.slots[i];
+    const Slot slot = std::exchange(call.slots[i], kNoSlot);
     if (slot == kNoSlot) continue;
     records_.let_go(slot);
     Fate& fate = call.fates[i];
@@ -294,7 +315,7 @@ void SlotStorage::settle_put(Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
     const Slot slot = call.slots[i], there = records_.find(call.keys[i]);
     if (slot == kNoSlot || i >= count || call.flushed || there != kNoSlot) {
-      if (slot != kNoSlot) records_.give_back(slot);
+      if (slot != kNoSlot) records_.give_back(std::exchange(call.slots[i], kNoSlot));
       if (there != kNoSlot) run = records_.begin_run(there);
       continue;
     }

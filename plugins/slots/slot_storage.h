@@ -15,7 +15,8 @@ namespace canopy::slots {
 ///
 /// A find uses only memory. Gets and puts transfer bytes directly between slots and the caller's memory. There are no
 /// checksums and no syncs: the engine checks every record. This class checks only the key at the beginning of a record,
-/// so that a table entry older than its slot means an absent record, not a damaged one.
+/// so that a table entry older than its slot means an absent record, not a damaged one. For one process: the plugin
+/// offers it as a StorageOfOneProcess.
 class SlotStorage final : public PageStorage {
  public:
   enum class Engine : std::uint32_t { io_uring, threads };
@@ -54,10 +55,11 @@ class SlotStorage final : public PageStorage {
  private:
   using CallId = std::uint32_t;
 
+  /// Prepares a call, which stays among the unused ones until it is under way: an exception loses none.
   CallId begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                std::uint64_t within_us);
-  /// Plans the call's transfers and begins as many as possible; ends a call without transfers.
-  void move(CallId id, bool unsure_only);
+  /// Begins as many of the call's planned transfers as possible; ends a call without transfers.
+  void move(CallId id);
   void begin_transfers();
   void take_ended(bool wait);
   /// Processes a call after its last transfer.
@@ -75,14 +77,14 @@ class SlotStorage final : public PageStorage {
   SlotFiles files_;
   FlushedSpaces flushed_;
   TableFile table_;
-  UniqueFd event_;  ///< readable while poll() may have a result
+  OwnFd event_;  ///< readable while poll() may have a result
   std::unique_ptr<HeadScan> scan_;
   Records records_;
   std::unique_ptr<Device> device_;
 
   std::deque<Call> calls_;
   std::vector<CallId> unused_, moving_, told_;
-  std::deque<CallId> ended_;  ///< calls that poll() has yet to report
+  std::vector<CallId> ended_;  ///< calls that poll() has yet to report
   std::vector<Transfer*> moved_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <exception>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,7 +13,7 @@ void start_threads(std::vector<std::thread>& threads, unsigned count, const Work
   threads.reserve(count);
   for (unsigned i = 0; i < count; ++i) try {
       threads.emplace_back(work);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for one
       if (threads.empty()) throw std::runtime_error("the system starts no thread for its reads and writes");
       return;
     }

@@ -59,7 +59,7 @@ std::size_t read_entries(int file, Slot first, std::span<Entry> entries) {
 }
 
 TableFile::TableFile(const std::string& path, const Shape& shape, const PageStorage::Context& context) : path_(path) {
-  file_ = open_file(path, O_RDWR, true);
+  file_ = OwnFd([&] { return open_file(path, O_RDWR, true); });
   TableHead found;
   if (!file_) trouble_ = "it does not exist";
   else if (const char* why = read_head(file_.get(), found)) trouble_ = why;
@@ -67,7 +67,7 @@ TableFile::TableFile(const std::string& path, const Shape& shape, const PageStor
     trouble_ = "it belongs to another model or rank";
   else if (found.record_bytes != shape.record_bytes) trouble_ = "its records have another size";
   else if (!found.complete) trouble_ = "it is incomplete";
-  if (!file_) file_ = open_file(path, O_RDWR | O_CREAT);
+  if (!file_) file_ = OwnFd([&] { return open_file(path, O_RDWR | O_CREAT); });
 
   entries_.resize((std::size_t{shape.slots} + kEntriesAPage - 1) / kEntriesAPage * kEntriesAPage);
   if (trouble_.empty()) read_entries(file_.get(), 0, std::span(entries_).first(shape.slots));
@@ -75,7 +75,9 @@ TableFile::TableFile(const std::string& path, const Shape& shape, const PageStor
   const auto size = static_cast<off_t>(kHeadBytes + entries_.size() * sizeof(Entry));
   if (::ftruncate(file_.get(), size) != 0) fail(path, "cannot be resized", errno);
   // Allocates disk space, so that a full disk does not stop the table later. Some file systems cannot.
-  if (::fallocate(file_.get(), 0, 0, size) != 0 && errno == ENOSPC) fail(path, "has no room on its disk", ENOSPC);
+  const int error = allocate(file_.get(), static_cast<std::uint64_t>(size));
+  if (error == ENOSPC || error == EDQUOT) fail(path, "has no room on its disk", error);
+  changed_.reserve(kMostChanged);
   head_.record_bytes = shape.record_bytes;
   head_.slots = shape.slots;
   head_.fingerprint = context.fingerprint;
@@ -104,7 +106,9 @@ void TableFile::clear(Slot slot) {
 
 void TableFile::changed(Slot slot) {
   const Slot page = slot / kEntriesAPage;
-  if (changed_.empty() || changed_.back() != page) changed_.push_back(page);
+  if (!changed_.empty() && changed_.back() == page) return;
+  if (changed_.size() == changed_.capacity()) write();  // so that a change takes no memory
+  changed_.push_back(page);
 }
 
 void TableFile::write() {

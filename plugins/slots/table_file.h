@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/base/file.h>
+#include <canopy/base/own_fd.h>
 #include <canopy/page_storage.h>
 
 #include <span>
@@ -62,20 +62,21 @@ class TableFile {
   void complete();
 
   const Entry& operator[](Slot slot) const { return entries_[slot]; }
-  /// Sets an entry. `durable`: the next process may use it.
+  /// Sets an entry, without taking memory. `durable`: the next process may use it.
   void set(Slot slot, Entry entry, bool durable);
   void clear(Slot slot);
-  /// Writes the changes since the last call. Reports only the first failed write, on stderr.
+  /// Writes the changes since the last call; many are written earlier. Reports only the first failed write, on stderr.
   void write();
 
  private:
   static constexpr Slot kEntriesAPage = 4096 / sizeof(Entry);
+  static constexpr std::size_t kMostChanged = 4096;
   void changed(Slot slot);
   void write_head();
   void write_at(const void* bytes, std::size_t count, std::uint64_t offset);
 
   std::string path_, trouble_;
-  UniqueFd file_;
+  OwnFd file_;
   TableHead head_;
   std::vector<Entry> entries_;  ///< whole pages of entries
   std::vector<Slot> changed_;   ///< pages with changed entries

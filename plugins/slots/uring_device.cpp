@@ -4,6 +4,7 @@
 #include "device.h"
 
 #ifdef CANOPY_HAS_LIBURING
+#include <canopy/helpers/at_fork.h>
 #include <liburing.h>
 #include <unistd.h>
 
@@ -19,10 +20,8 @@ namespace {
 
 class UringDevice final : public Device {
  public:
-  explicit UringDevice(std::uint32_t depth) : depth_(depth) {}
-  ~UringDevice() override {
-    if (open_) ::io_uring_queue_exit(&ring_);
-  }
+  explicit UringDevice(std::uint32_t depth) : depth_(depth) { again_.reserve(depth); }
+  ~UringDevice() override { close(); }
   UringDevice(const UringDevice&) = delete;
   UringDevice& operator=(const UringDevice&) = delete;
 
@@ -69,6 +68,11 @@ class UringDevice final : public Device {
   }
 
  private:
+  /// Unmaps the ring and closes its descriptor. Neither waits nor changes the ring, so a forked child can do it.
+  void close() {
+    if (open_) ::io_uring_queue_exit(&ring_);
+    open_ = false;
+  }
   void end(const io_uring_cqe* entry, std::vector<Transfer*>& ended) {
     auto* const transfer = static_cast<Transfer*>(::io_uring_cqe_get_data(entry));
     --on_the_way_;
@@ -86,6 +90,7 @@ class UringDevice final : public Device {
   bool open_ = false;
   std::uint32_t depth_, on_the_way_ = 0;
   std::vector<Transfer*> again_;
+  AtFork own_{[](void* device) noexcept { static_cast<UringDevice*>(device)->close(); }, this};
 };
 
 }  // namespace

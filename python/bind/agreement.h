@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+#include "gil.h"
+
 namespace canopy::python {
 
 namespace nb = nanobind;
@@ -29,7 +31,7 @@ class PythonAgreement final : public Agreement {
   const char* least(std::span<std::int64_t> values) override {
     std::ranges::copy(values, values_);
     try {
-      callable_(array_);
+      unless_python_ends([this] { callable_(array_); });
     } catch (...) {
       failure_ = std::current_exception();
       return "it raised an exception";

@@ -1,38 +1,56 @@
 #include "changes.h"
 
+#include <new>
 #include <utility>
 
 namespace canopy::python {
 
-void Changes::name(NamespaceId space, nb::object given) {
-  const auto number = static_cast<std::size_t>(space);
-  if (spaces_.size() <= number) spaces_.resize(number + 1, nb::none());
-  spaces_[number] = std::move(given);
-}
+void Changes::name(NamespaceId space, nb::object given) { spaces_[static_cast<std::size_t>(space)] = std::move(given); }
 
 std::string Changes::begin(const Facts& facts) {
   overlap_ = facts.shape.overlap;
   return {};
 }
 
+void Changes::lose() noexcept {
+  lost_ = true;
+  changes_ = {};
+  words_ = {};
+}
+
+/// Records a change with the words of the node that it adds. It is called in the middle of an operation of the index.
+void Changes::record(const Change& change, const std::uint32_t* words) noexcept {
+  if (lost_) return;
+  try {
+    changes_.push_back(change);
+    if (change.kind == Kind::added) words_.insert(words_.end(), words, words + change.words);
+  } catch (const std::bad_alloc&) {
+    lose();
+  }
+}
+
 void Changes::added(const event::NodeAdded& node, const std::uint32_t* words) {
-  const std::uint32_t count = node.length + overlap_;
-  changes_.push_back({Kind::added, slot_of(node.node), node.parent, static_cast<std::uint32_t>(node.space), count});
-  words_.insert(words_.end(), words, words + count);
+  record({Kind::added, slot_of(node.node), node.parent, static_cast<std::uint32_t>(node.space), node.length + overlap_},
+         words);
 }
 
 void Changes::split(const event::NodeSplit& node) {
-  changes_.push_back({Kind::split, slot_of(node.node), slot_of(node.upper), 0, node.units});
+  record({Kind::split, slot_of(node.node), slot_of(node.upper), 0, node.units});
 }
 
-void Changes::removed(const event::NodeRemoved& node) { changes_.push_back({Kind::removed, slot_of(node.node)}); }
+void Changes::removed(const event::NodeRemoved& node) { record({Kind::removed, slot_of(node.node)}); }
 
 void Changes::cleared(const event::Cleared&) {
-  changes_.clear(), words_.clear();
-  changes_.push_back({Kind::cleared});
+  if (!lost_) changes_.clear(), words_.clear();
+  record({Kind::cleared});
 }
 
-nb::list Changes::take() {
+void Changes::resync() {
+  lost_ = false;
+  cleared({});
+}
+
+nb::list Changes::take() try {
   nb::list taken;
   // To make objects may run the garbage collector, and so the end of a hold, which records further changes.
   const std::vector<Change> changes = std::exchange(changes_, {});
@@ -59,6 +77,9 @@ nb::list Changes::take() {
     }
   }
   return taken;
+} catch (...) {
+  lose();  // the next operation begins the record again
+  throw;
 }
 
 }  // namespace canopy::python

@@ -3,6 +3,7 @@
 #include <canopy/feed/tree_listener.h>
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,11 +13,16 @@ namespace canopy::python {
 namespace nb = nanobind;
 
 /// Records the nodes that are added to an index and removed from it, with their words, until Python takes the record:
-/// for the KV events of another engine's cache. The record grows until then.
+/// for the KV events of another engine's cache. The record grows until then. If there is no memory for it, it begins
+/// again: its next changes are that all is cleared, and every node that there is.
 class Changes final : public TreeListener {
  public:
-  /// Sets the Python object for a namespace. REQUIRES: none of its nodes was added yet.
+  /// Sets the Python object for a namespace. REQUIRES: none of its nodes was added yet; make_room() has room for its
+  /// number.
   void name(NamespaceId space, nb::object given);
+  void make_room(std::size_t spaces) { spaces_.resize(std::max(spaces_.size(), spaces), nb::none()); }
+  /// Returns true if there are changes, whose namespaces must keep their numbers.
+  bool any() const { return !changes_.empty(); }
 
   /// Returns the changes since the last call, oldest first, as tuples:
   ///
@@ -36,8 +42,8 @@ class Changes final : public TreeListener {
   void split(const event::NodeSplit& node) override;
   void removed(const event::NodeRemoved& node) override;
   void cleared(const event::Cleared&) override;
-  bool turn() override { return false; }
-  void resync() override {}
+  bool turn() override { return lost_; }
+  void resync() override;
 
  private:
   enum class Kind : std::uint8_t { added, split, removed, cleared };
@@ -47,7 +53,11 @@ class Changes final : public TreeListener {
     std::uint32_t space = 0, words = 0;  ///< split: units
   };
 
+  void record(const Change& change, const std::uint32_t* words = nullptr) noexcept;
+  void lose() noexcept;
+
   Units overlap_ = 0;
+  bool lost_ = false;  ///< changes are missing, because there was no memory for them
   std::vector<nb::object> spaces_;
   std::vector<Change> changes_;
   std::vector<std::int64_t> words_;  ///< words of all added nodes, one after the other

@@ -15,13 +15,11 @@ constexpr std::size_t kParts = 8;  // calls among which the memory is divided: s
 
 bool ChunkStorage::begin_calls() {
   bool any = false;
-  for (std::size_t i = 0; i < jobs_.size();) {
-    Job& job = *jobs_[i];
-    const std::size_t before = jobs_.size();
-    while (calls_.size() < std::max(settings_.storage->traits().calls, 1U) && begin_job(job)) any = true;
-    end_if_done(job);
-    if (jobs_.size() == before) ++i;
-    else any = true;
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    Job& job = *at++;  // it may end
+    // After a failure there may be calls that never end.
+    while ((failed_ || calls_.size() < std::max(settings_.storage->traits().calls, 1U)) && begin_job(job)) any = true;
+    any |= end_if_done(job);
   }
   return any;
 }
@@ -39,8 +37,8 @@ bool ChunkStorage::begin_job(Job& job) {
     if (job.pending > 0) return false;
     Call call;
     call.job = &job, call.count = job.keys.size();
-    ++job.pending;
     calls_.emplace(++ticket_, std::move(call));
+    ++job.pending;
     settings_.storage->find(ticket_, space_, job.keys, limit_us());
     return true;
   }
@@ -124,17 +122,16 @@ RecordFacts ChunkStorage::facts(const Job& job, std::size_t at, std::vector<std:
   return facts;
 }
 
-void ChunkStorage::end_if_done(Job& job) {
-  if (job.pending > 0 || job.next < job.chunks.size()) return;
-  const auto at = std::ranges::find_if(jobs_, [&](const auto& one) { return one.get() == &job; });
-  const std::unique_ptr<Job> ended = std::move(*at);
-  jobs_.erase(at);
-  ended->result.seconds = std::chrono::duration<double>(Clock::now() - ended->began).count();
+/// Ends a job that has nothing more to do. Returns false if it has.
+bool ChunkStorage::end_if_done(Job& job) {
+  if (job.pending > 0 || job.next < job.chunks.size()) return false;
+  const auto at = std::ranges::find_if(jobs_, [&](const Job& one) { return &one == &job; });
+  job.result.seconds = std::chrono::duration<double>(Clock::now() - job.began).count();
   const std::lock_guard lock(mutex_);
   --open_;
-  if (ended->waiting) ended->waiting->set_value(std::move(ended->result));
-  else ended_.push_back(std::move(ended->result));
+  end(jobs_, at, ended_);
   changed_.notify_all();
+  return true;
 }
 
 /// Counts failures in a row.

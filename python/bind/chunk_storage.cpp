@@ -33,7 +33,7 @@ struct ChunkStorage::Question {
   std::vector<PageKey> keys;
   std::vector<std::uint8_t> there;
   bool gaps = false;
-  std::size_t pending = 0;  ///< calls
+  std::size_t pending = 1;  ///< calls, and 1 until all of them have begun
   bool answered = false;
 };
 
@@ -41,7 +41,7 @@ bool ChunkStorage::Ended::ok() const {
   return std::ranges::all_of(good, [](std::uint8_t one) { return one == kGood; });
 }
 
-ChunkStorage::ChunkStorage(Settings settings) : settings_(std::move(settings)) {
+ChunkStorage::ChunkStorage(Settings settings) : settings_(std::move(settings)), process_(::getpid()) {
   const auto* const print = reinterpret_cast<const char*>(settings_.fingerprint.data());
   space_ = page_key(sha256("canopy chunk space 1", {print, settings_.fingerprint.size()}));
   memory_bytes_ = settings_.staging * settings_.record_bytes;
@@ -55,15 +55,24 @@ ChunkStorage::ChunkStorage(Settings settings) : settings_(std::move(settings)) {
   thread_ = std::thread([this] { loop(); });
 }
 
+/// Returns true in a child of the process: it has no thread, and a thread of its parent may have had the mutex.
+bool ChunkStorage::forked() const { return ::getpid() != process_; }
+
 void ChunkStorage::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stop_) return;
-    stop_ = true;
-    changed_.notify_all();
+  if (forked()) {
+    if (thread_.joinable()) thread_.detach();
+    return;
   }
+  std::unique_lock lock(mutex_);
+  if (stop_) return changed_.wait(lock, [&] { return stopped_; });
+  stop_ = true;
+  changed_.notify_all();
+  lock.unlock();
   wake();
   thread_.join();
+  lock.lock();
+  stopped_ = true;
+  changed_.notify_all();
 }
 
 ChunkStorage::~ChunkStorage() {
@@ -89,6 +98,7 @@ std::vector<std::uint8_t> ChunkStorage::have(const std::vector<std::string>& nam
   for (const std::string& name : names) question->keys.push_back(key_of(name));
   question->there.resize(names.size());
   question->gaps = gaps;
+  if (forked()) return question->there;
   std::unique_lock lock(mutex_);
   new_questions_.push_back(question);
   wake();
@@ -96,40 +106,46 @@ std::vector<std::uint8_t> ChunkStorage::have(const std::vector<std::string>& nam
   return question->answered ? question->there : std::vector<std::uint8_t>(names.size());
 }
 
+/// Ends a job: its caller waits, or it goes to `ended`.
+void ChunkStorage::end(Jobs& from, Jobs::iterator job, Jobs& ended) {
+  if (!job->waiting) return ended.splice(ended.end(), from, job);
+  job->waiting->set_value(std::move(job->result));
+  from.erase(job);
+}
+
 /// Queues a job. After stop() it ends at once, with nothing done.
-void ChunkStorage::open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks) {
-  job->result.load = load;
-  job->result.good.resize(chunks.size());
-  for (const Chunk& chunk : chunks) job->keys.push_back(key_of(chunk.name));
-  job->chunks = std::move(chunks);
-  job->began = Clock::now();
+void ChunkStorage::open(Jobs one, bool load, std::vector<Chunk> chunks) {
+  Job& job = one.front();
+  job.result.load = load;
+  job.result.good.resize(chunks.size());
+  for (const Chunk& chunk : chunks) job.keys.push_back(key_of(chunk.name));
+  job.chunks = std::move(chunks);
+  job.began = Clock::now();
+  if (forked()) return end(one, one.begin(), forked_ended_);
   const std::lock_guard lock(mutex_);
-  if (stop_) {
-    if (job->waiting) job->waiting->set_value(std::move(job->result));
-    else ended_.push_back(std::move(job->result));
-    return;
-  }
-  new_jobs_.push_back(std::move(job));
+  if (stop_) return end(one, one.begin(), ended_);
+  new_jobs_.splice(new_jobs_.end(), one);
   ++open_;
   wake();
 }
 
 void ChunkStorage::begin(std::uint64_t job, bool load, std::vector<Chunk> chunks) {
-  auto begun = std::make_unique<Job>();
-  begun->result.job = job;
+  Jobs begun(1);
+  begun.front().result.job = job;
   open(std::move(begun), load, std::move(chunks));
 }
 
 ChunkStorage::Ended ChunkStorage::run(bool load, std::vector<Chunk> chunks) {
   std::promise<Ended> end;
-  auto job = std::make_unique<Job>();
-  job->waiting = &end;
+  Jobs job(1);
+  job.front().waiting = &end;
   open(std::move(job), load, std::move(chunks));
   return end.get_future().get();
 }
 
 bool ChunkStorage::clear() {
   std::future<bool> cleared;
+  if (forked()) return false;
   {
     const std::lock_guard lock(mutex_);
     if (stop_) return false;
@@ -140,16 +156,25 @@ bool ChunkStorage::clear() {
 }
 
 std::vector<ChunkStorage::Ended> ChunkStorage::ended() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(ended_, {});
+  const bool child = forked();
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (!child) lock.lock();
+  Jobs& jobs = child ? forked_ended_ : ended_;
+  std::vector<Ended> all;
+  all.reserve(jobs.size());
+  for (Job& job : jobs) all.push_back(std::move(job.result));
+  jobs.clear();
+  return all;
 }
 
 void ChunkStorage::drain() {
+  if (forked()) return;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return open_ == 0; });
 }
 
 ChunkStorage::Figures ChunkStorage::figures() const {
+  if (forked()) return {};
   const std::lock_guard lock(mutex_);
   return figures_;
 }
@@ -162,20 +187,30 @@ void ChunkStorage::loop() {
       return;
     } catch (const std::exception& error) {  // no memory, or a storage that throws
       fail(error.what());
+    } catch (...) {
+      fail("an exception that is no std::exception");
     }
 }
 
 /// Ends all that is under way, and asks the storage for nothing any more.
-void ChunkStorage::fail(const char* flaw) {
+void ChunkStorage::fail(const char* flaw) noexcept {
   failed_ = true;
   paused_until_ = Clock::time_point::max();
   for (auto& [_, call] : calls_) {
     call.job = nullptr;
     if (call.question) end_part(*std::exchange(call.question, nullptr));
   }
-  for (auto& job : jobs_) job->pending = 0, job->next = job->chunks.size();
+  for (const auto& question : questions_) end_part(*question);
+  questions_.clear();
+  for (std::promise<bool>& clear : clears_) clear.set_value(false);
+  clears_.clear();
+  for (Job& job : jobs_) job.pending = 0, job.next = job.chunks.size();
   const std::lock_guard lock(mutex_);
-  figures_.flaw = flaw;
+  try {
+    figures_.flaw = flaw;
+  } catch (const std::bad_alloc&) {
+    figures_.flaw.clear();
+  }
 }
 
 void ChunkStorage::serve() {
@@ -193,10 +228,10 @@ void ChunkStorage::serve() {
       for (const StorageDone& one : std::span(done).first(count)) {
         const auto found = calls_.find(one.ticket);
         if (found == calls_.end()) continue;
-        Call call = std::move(found->second);
-        calls_.erase(found);
+        Call& call = found->second;  // it stays until it is answered, so that fail() finds it
         if (!call.job && !call.question) free_.insert(free_.end(), call.buffers.begin(), call.buffers.end());
         else call.buffers.empty() ? answer(call, one) : moved(call, one);
+        calls_.erase(one.ticket);  // more calls may have come
       }
     }
     if (!busy) wait();
@@ -213,43 +248,40 @@ void ChunkStorage::wait() {
 
 /// Takes what other threads want. Returns true if there was anything.
 bool ChunkStorage::take(bool& stopping) {
-  std::deque<std::shared_ptr<Question>> questions;
-  std::deque<std::promise<bool>> clears;
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stop_;
-    questions = std::exchange(new_questions_, {});
-    clears = std::exchange(new_clears_, {});
-    any = !new_jobs_.empty() || !questions.empty();
-    for (auto& job : new_jobs_) {  // loads first: a request waits for them
-      const auto before = job->result.load
-                              ? std::ranges::find_if(jobs_, [](const auto& other) { return !other->result.load; })
-                              : jobs_.end();
-      jobs_.insert(before, std::move(job));
+    any = !new_jobs_.empty() || !new_questions_.empty();
+    questions_.splice(questions_.end(), new_questions_);
+    clears_.splice(clears_.end(), new_clears_);
+    auto stores = std::ranges::find_if(jobs_, [](const Job& job) { return !job.result.load; });
+    while (!new_jobs_.empty()) {  // loads first: a request waits for them
+      const bool load = new_jobs_.front().result.load;
+      jobs_.splice(load ? stores : jobs_.end(), new_jobs_, new_jobs_.begin());
+      if (!load && stores == jobs_.end()) --stores;
     }
-    new_jobs_.clear();
   }
-  for (std::promise<bool>& clear : clears) clear.set_value(settings_.storage->flush(space_));
-  for (const auto& question : questions) {
-    question->pending = 1;
+  for (; !clears_.empty(); clears_.pop_front()) clears_.front().set_value(settings_.storage->flush(space_));
+  for (; !questions_.empty(); questions_.pop_front()) {
+    const auto& question = questions_.front();
     const std::size_t count = question->keys.size();
     const std::size_t part = question->gaps && !settings_.storage->traits().exact ? 1 : count;
     for (std::size_t at = 0; at < count; at += part) ask(question, at, part);  // a call counts no further than a gap
     end_part(*question);
   }
   if (stopping)
-    for (auto& job : jobs_) job->next = job->chunks.size();
+    for (Job& job : jobs_) job.next = job.chunks.size();
   return any;
 }
 
 /// Asks for some of the chunks of a question, unless the storage is left alone.
 void ChunkStorage::ask(const std::shared_ptr<Question>& question, std::size_t first, std::size_t count) {
   if (count == 0 || paused()) return;
-  ++question->pending;
   Call call;
   call.question = question, call.first = first, call.count = count;
   calls_.emplace(++ticket_, std::move(call));
+  ++question->pending;
   settings_.storage->find(ticket_, space_, std::span(question->keys).subspan(first, count), limit_us());
 }
 
@@ -269,7 +301,7 @@ void ChunkStorage::answer(Call& call, const StorageDone& done) {
     // After a gap: another call is cheap, because the storage answers from its own memory.
     if (done.fate == Fate::done && found < call.count && settings_.storage->traits().exact)
       ask(call.question, call.first + found + 1, call.count - found - 1);
-    return end_part(*call.question);
+    return end_part(*std::exchange(call.question, nullptr));
   }
   Job& job = *call.job;
   --job.pending;

@@ -4,8 +4,8 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <future>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,8 +27,9 @@ namespace canopy::python {
 /// what is stored is refused. So a storage that has gone costs a caller no waiting.
 ///
 /// Thread: any. Functions that wait say so; the others return at once.
-/// Errors: a job that fails ends all the same, with the chunks that succeeded. After an exception of the storage, it is
-/// empty.
+/// Errors: a job that fails ends all the same, with the chunks that succeeded. After an exception of the storage, or a
+/// lack of memory in its thread, it is empty. Fork: a child's copy is empty, and its jobs end at once with nothing
+/// done.
 class ChunkStorage {
  public:
   struct Settings {
@@ -41,8 +42,8 @@ class ChunkStorage {
   };
   explicit ChunkStorage(Settings settings);
   ~ChunkStorage();
-  /// Fails the jobs that have not begun, and waits for the others: afterwards nothing touches the rows. Called by one
-  /// thread; the destructor calls it as well.
+  /// Fails the jobs that have not begun, and waits for the others: afterwards nothing touches the rows. The destructor
+  /// calls it as well.
   void stop();
   ChunkStorage(const ChunkStorage&) = delete;
 
@@ -106,9 +107,13 @@ class ChunkStorage {
     std::vector<std::byte*> buffers;
   };
 
-  void open(std::unique_ptr<Job> job, bool load, std::vector<Chunk> chunks);
+  using Jobs = std::list<Job>;  // a job moves from list to list without memory
+
+  void open(Jobs job, bool load, std::vector<Chunk> chunks);
+  void end(Jobs& from, Jobs::iterator job, Jobs& ended);
+  bool forked() const;
   void loop();
-  void fail(const char* flaw);
+  void fail(const char* flaw) noexcept;
   void serve();
   bool take(bool& stopping);
   bool begin_calls();
@@ -118,7 +123,7 @@ class ChunkStorage {
   void answer(Call& call, const StorageDone& done);
   void moved(Call& call, const StorageDone& done);
   bool read(Call& call, std::size_t i);
-  void end_if_done(Job& job);
+  bool end_if_done(Job& job);
   void judge(Fate fate);
   bool paused() const { return Clock::now() < paused_until_; }
   void wait();
@@ -132,20 +137,24 @@ class ChunkStorage {
   std::byte* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   int wake_ = -1;
+  const int process_;
+  Jobs forked_ended_;  ///< jobs of a forked child that have ended
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Under the mutex:
-  std::deque<std::unique_ptr<Job>> new_jobs_;
-  std::deque<std::shared_ptr<Question>> new_questions_;
-  std::deque<std::promise<bool>> new_clears_;
-  std::vector<Ended> ended_;
+  Jobs new_jobs_;
+  std::list<std::shared_ptr<Question>> new_questions_;
+  std::list<std::promise<bool>> new_clears_;
+  Jobs ended_;
   std::size_t open_ = 0;  ///< jobs that have not ended
-  bool stop_ = false;
+  bool stop_ = false, stopped_ = false;
   Figures figures_;
 
   // Only for the thread:
-  std::deque<std::unique_ptr<Job>> jobs_;
+  Jobs jobs_;
+  std::list<std::shared_ptr<Question>> questions_;  ///< those that it has begun to ask, and later ones
+  std::list<std::promise<bool>> clears_;
   std::unordered_map<std::uint64_t, Call> calls_;
   std::vector<std::byte*> free_;
   std::uint64_t ticket_ = 0;

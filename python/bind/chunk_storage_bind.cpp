@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "chunk_storage.h"
+#include "gil.h"
 #include "registry.h"
 
 namespace canopy::python {
@@ -117,7 +118,7 @@ class Tier {
     std::vector<std::uint8_t> there;
     {
       const auto tier = open();
-      const nb::gil_scoped_release released;
+      const WithoutPython released;
       there = tier->have(names, gaps);
     }
     return {there.begin(), there.end()};
@@ -130,7 +131,7 @@ class Tier {
     std::vector<std::uint8_t> good;
     {
       const auto tier = open();
-      const nb::gil_scoped_release released;
+      const WithoutPython released;
       good = tier->run(load, std::move(chunks)).good;
     }
     return {good.begin(), good.end()};
@@ -146,22 +147,27 @@ class Tier {
   }
   void drain() {
     const auto tier = open();
-    const nb::gil_scoped_release released;
+    const WithoutPython released;
     tier->drain();
   }
   bool clear() {
     const auto tier = open();
-    const nb::gil_scoped_release released;
+    const WithoutPython released;
     return tier->clear();
   }
   bool shared() const { return open()->shared(); }
-  /// Ends the jobs under way and releases the memory of the rows.
+  /// Ends the jobs under way and releases the memory of the rows. A second call at the same time waits as well.
   void close() {
-    auto tier = std::exchange(tier_, {});
+    closed_ = true;
+    auto tier = tier_;
     {
-      const nb::gil_scoped_release released;
+      const WithoutPython released;
       if (tier) tier->stop();  // another thread may still have it, in have()
-      tier.reset();
+    }
+    auto last = std::exchange(tier_, {});
+    {
+      const WithoutPython released;
+      tier.reset(), last.reset();
     }
     buffer_.reset();
   }
@@ -176,7 +182,7 @@ class Tier {
 
  private:
   std::shared_ptr<ChunkStorage> open() const {
-    if (!tier_) throw nb::value_error("this tier was closed");
+    if (closed_) throw nb::value_error("this tier was closed");
     return tier_;
   }
 
@@ -196,6 +202,7 @@ class Tier {
 
   std::unique_ptr<Buffer> buffer_;
   std::size_t rows_;
+  bool closed_ = false;
   std::shared_ptr<ChunkStorage> tier_;  // before the buffer is released
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "chunk_keys.h"
+#include "feed_exit.h"
 #include "hold.h"
 
 extern "C" const CanopyPlugin canopy_plugin_;  // of chunk_tree.cpp
@@ -29,7 +30,7 @@ const Registry& own_registry() {
 
 /// Marks the time of a call. A policy in Python may run other threads meanwhile, whose calls must not come in between.
 struct Busy {
-  explicit Busy(bool& flag) : flag(flag) { flag = true; }
+  explicit Busy(bool& of) : flag(of) { flag = true; }
   ~Busy() { flag = false; }
   Busy(const Busy&) = delete;
   bool& flag;
@@ -48,15 +49,25 @@ std::size_t Chunks::KeyHash::operator()(std::string_view key) const {
   return hash ^ static_cast<unsigned char>(key.empty() ? 0 : key.back()) * 0x9e3779b97f4a7c15;
 }
 
-Chunks::Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed)
+Chunks::Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed, const nb::dict& tokens)
     : capacity_(capacity), policy_(make_policy(policy)), feed_(feed), generation_(next_generation()) {
+  for (const auto [group, length] : tokens)
+    tokens_[nb::cast<std::uint32_t>(group)] = canopy::python::tokens_of(length.ptr());
   if (feed.empty()) return;
   if (const std::string flaw = flaw_of_name({FeedConfig::Kind::shm, feed}); !flaw.empty())
     throw nb::value_error(("the feed's name" + flaw).c_str());
 }
 
-/// Makes the tree, as soon as the length of a chunk is known.
-void Chunks::open(Units page) {
+Units Chunks::tokens_of_group(std::uint32_t group, Units otherwise) const {
+  const auto known = tokens_.find(group);
+  return known == tokens_.end() ? otherwise : known->second;
+}
+
+/// Makes the tree, as soon as the length of a chunk of some group is known.
+void Chunks::open(std::uint32_t group, Units page) {
+  opened_by_ = group;
+  session_.reset(), tree_ = nullptr;  // its feed has the name
+  spaces_.clear();
   IndexSession::Config config;
   config.page_size = page;
   config.capacity = capacity_ * page;
@@ -73,6 +84,7 @@ void Chunks::open(Units page) {
     made = IndexSession::open(std::move(config), own_registry());
   }
   session_ = take(std::move(made));
+  remove_at_exit({feed_.empty() ? FeedConfig::Kind::off : FeedConfig::Kind::shm, feed_});
   tree_ = &static_cast<ChunkTree&>(session_->index());
 }
 
@@ -80,12 +92,7 @@ std::string Chunks::take_failure() {
   std::string text = std::exchange(failure_, {});
   if (!text.empty() || !tree_) return text;
   if (policy_.in_python && policy_.in_python->failed()) {
-    try {
-      policy_.in_python->raise_failure();
-    } catch (nb::python_error& error) {
-      text = "the policy '" + policy_.name + "' raised " + std::string(nb::str(error.type().attr("__name__")).c_str()) +
-             ": " + nb::str(error.value()).c_str();
-    }
+    text = "the policy '" + policy_.name + "' raised " + policy_.in_python->take_failure();
   } else if (!tree_->failure().empty()) {
     text = "the policy '" + policy_.name + "' failed: " + tree_->failure();
   }
@@ -148,13 +155,15 @@ ChunkRequest::Line& Chunks::line_of(ChunkRequest& request, nb::handle key, Units
   const std::uint32_t group = group_of(bytes_of(key));
   for (ChunkRequest::Line& line : request.lines)
     if (line.group == group) return line;
-  if (!tree_) {
-    open(position);
-    request.tick = tree_->tick();
-  }
   ChunkRequest::Line line;
   line.group = group;
-  line.page = position;  // the first key of a group ends its first chunk
+  // A key need not end a chunk: vLLM also looks for the part of one at the end of a prompt.
+  line.page = tokens_of_group(group, position);
+  const bool another = tree_ && tree().size() == 0 && group == opened_by_ && line.page != session_->page_size();
+  if (!tree_ || another) {
+    open(group, line.page);
+    request.tick = tree_->tick();
+  }
   line.id = ++last_request_;
   request.lines.push_back(std::move(line));
   tree().arrived({.space = space_of(group), .id = last_request_});
@@ -196,7 +205,7 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
     if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
     if (before) added.parent = find(before);
   } else if (!tree_) {
-    open(16);  // no chunk of a known length has come yet
+    open(group_of(bytes), tokens_of_group(group_of(bytes), 16));  // no chunk of a known length has come yet
     if (request) request->tick = tree_->tick();
   }
   added.space = space_of(group_of(bytes));
@@ -340,12 +349,12 @@ nb::object Chunks::evict(std::size_t count, nb::handle protected_keys) {
       gone.append(nb::make_tuple(key, nb::borrow(PyDict_GetItem(chunks_.ptr(), key.ptr()))));
       if (PyDict_DelItem(chunks_.ptr(), key.ptr()) != 0) nb::raise_python_error();
     }
+    tree().end_eviction();
+    end_operation(Operation::evict);
   } catch (...) {
     for (const nb::handle pair : gone) PyDict_SetItem(chunks_.ptr(), pair[0].ptr(), pair[1].ptr());
     throw;
   }
-  tree().end_eviction();
-  end_operation(Operation::evict);
   return gone;
 }
 

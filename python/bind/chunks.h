@@ -40,8 +40,9 @@ struct ChunkRequest {
 /// between the dictionary and its result.
 class Chunks {
  public:
-  /// `capacity`: chunks. `feed`: a name, or None.
-  Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed);
+  /// `capacity`: chunks. `feed`: a name; empty: none. `tokens`: the tokens of a chunk, by KV cache group; a group that
+  /// is not there has chunks as long as the first key of each request says.
+  Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed, const nb::dict& tokens);
 
   nb::dict chunks() const { return chunks_; }
   const std::string& policy() const { return policy_.name; }
@@ -76,7 +77,8 @@ class Chunks {
   ChunkRequest& request_of(nb::handle context);
   void read_positions(ChunkRequest& request);
   ChunkRequest::Line& line_of(ChunkRequest& request, nb::handle key, Units position);
-  void open(Units page);
+  void open(std::uint32_t group, Units page);
+  Units tokens_of_group(std::uint32_t group, Units otherwise) const;
   NamespaceId space_of(std::uint32_t group);
   void forget(Slot slot);
   void wait_for(nb::handle key, Slot slot);
@@ -87,7 +89,9 @@ class Chunks {
   const std::uint64_t capacity_;
   Policy policy_;  // outlives the session
   std::string feed_;
-  std::unique_ptr<IndexSession> session_;  ///< null before the first request, whose chunks have a length
+  std::unordered_map<std::uint32_t, Units> tokens_;  ///< tokens of a chunk, by group
+  std::uint32_t opened_by_ = 0;                      ///< the group whose chunks have the session's page size
+  std::unique_ptr<IndexSession> session_;            ///< null before the first request, whose chunks have a length
   ChunkTree* tree_ = nullptr;
   std::uint64_t generation_;
   std::uint64_t last_request_ = 0;

@@ -13,8 +13,10 @@ void bind_chunks(nb::module_& module) {
   nb::class_<Chunks>(module, "Chunks",
                      "The chunks of vLLM's CPU tier and their order of eviction, for canopy.engines.vllm. The "
                      "functions are those of vLLM's CachePolicy.")
-      .def(nb::init<std::uint64_t, nb::handle, const std::string&>(), "capacity"_a, "policy"_a, "feed"_a = "",
-           "capacity: chunks.\npolicy: as for Index.\nfeed: a name under which an inspector can attach; empty: none.")
+      .def(nb::init<std::uint64_t, nb::handle, const std::string&, const nb::dict&>(), "capacity"_a, "policy"_a,
+           "feed"_a = "", "tokens"_a = nb::dict(),
+           "capacity: chunks.\npolicy: as for Index.\nfeed: a name under which an inspector can attach; empty: none.\n"
+           "tokens: tokens of a chunk, by KV cache group; otherwise as the first key of a request says.")
       .def_prop_ro("chunks", &Chunks::chunks, "the chunks by key; only this object may change it")
       .def_prop_ro("policy", &Chunks::policy)
       .def_prop_ro("feed", &Chunks::feed)

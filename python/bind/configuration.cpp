@@ -1,6 +1,7 @@
 #include "configuration.h"
 
 #include <canopy/engine/engine_file.h>
+#include <nanobind/stl/string.h>
 
 #include "registry.h"
 
@@ -10,8 +11,8 @@ YamlNode document_of(nb::handle config) {
   if (nb::isinstance<nb::dict>(config)) return take(parse_yaml(yaml_of(config), "config"));
   if (!nb::isinstance<nb::str>(config) && !nb::hasattr(config, "__fspath__"))
     throw nb::type_error("an engine's configuration is a path, YAML text or a dictionary");
-  const std::string text =
-      nb::str(nb::hasattr(config, "__fspath__") ? config.attr("__fspath__")() : nb::borrow(config)).c_str();
+  const std::string text = for_system(
+      nb::cast<std::string>(nb::str(nb::hasattr(config, "__fspath__") ? config.attr("__fspath__")() : config)));
   const bool is_text = nb::isinstance<nb::str>(config) && text.find_first_of("\n{") != std::string::npos;
   return take(is_text ? parse_yaml(text, "config") : parse_yaml_file(text));
 }
@@ -19,7 +20,7 @@ YamlNode document_of(nb::handle config) {
 void set_values(YamlNode& document, nb::handle changes) {
   if (changes.is_none()) return;
   for (const auto [key, value] : nb::cast<nb::dict>(changes))
-    take(set_value(document, std::string(nb::str(key).c_str()) + "=" + yaml_of(value)));
+    take(set_value(document, nb::cast<std::string>(nb::str(key)) + "=" + yaml_of(value)));
 }
 
 std::vector<std::string> groups_of(const YamlNode& document) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "gil.h"
 #include "policy.h"
 
 namespace nb = nanobind;
@@ -43,9 +44,9 @@ class Ends {
   template <class Call>
   void call(Call&& call) {
     if (raised_) return;
-    const nb::gil_scoped_acquire gil;
+    const WithPython gil;
     try {
-      call();
+      unless_python_ends(call);
     } catch (...) {
       raised_ = std::current_exception();
       ended_ = true;

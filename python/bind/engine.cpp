@@ -3,6 +3,7 @@
 #include <canopy/base/printable.h>
 
 #include "configuration.h"
+#include "feed_exit.h"
 #include "registry.h"
 #include "spaces.h"
 
@@ -14,10 +15,11 @@ PyEngine::PyEngine(nb::handle config, nb::handle changes, nb::handle agreement) 
   config_ = config_of(document);
   if (!agreement.is_none()) agreement_ = std::make_unique<PythonAgreement>(nb::borrow(agreement));
   engine_ = take(Engine::create(config_, registry(), nullptr, agreement_.get()));
+  remove_at_exit(config_.feed);
 }
 
 NamespaceId PyEngine::space_of(nb::handle space) {
-  return python::space_of(space, [&](const Space& parts) { return engine_->intern(parts); });
+  return with_space(space, [&](const Space& parts) { return engine_->intern(parts); });
 }
 
 void PyEngine::use_policy(nb::handle policy, std::size_t group) {
@@ -36,12 +38,12 @@ void PyEngine::need_group(std::size_t group) const {
     throw nb::index_error(("there are " + std::to_string(engine_->groups()) + " groups, numbered from 0").c_str());
 }
 
-void PyEngine::end(Request request) {
-  if (engine_->is_running()) late_requests_.push_back(std::move(request));
+void PyEngine::end(std::list<Request>& request) noexcept {
+  if (engine_->is_running()) late_requests_.splice(late_requests_.end(), request);
 }
 
-void PyEngine::end(Fetch fetch) {
-  if (engine_->is_running()) late_fetches_.push_back(std::move(fetch));
+void PyEngine::end(std::list<Fetch>& fetch) noexcept {
+  if (engine_->is_running()) late_fetches_.splice(late_fetches_.end(), fetch);
 }
 
 void PyEngine::check() {

@@ -4,6 +4,7 @@
 #include <canopy/engine/engine_file.h>
 #include <nanobind/nanobind.h>
 
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +31,10 @@ class PyEngine {
   /// Raises the exception of a policy or of the agreement in Python, or else RuntimeError for a violation in the last
   /// call.
   void check();
-  /// Ends a request or drops a fetch whose object is destroyed: at once, or after the call of the engine that is
-  /// running.
-  void end(Request request);
-  void end(Fetch fetch);
+  /// Ends a request or drops a fetch whose object is destroyed, if a call of the engine is running: after it. It is the
+  /// only one of its list, so that this needs no memory.
+  void end(std::list<Request>& request) noexcept;
+  void end(std::list<Fetch>& fetch) noexcept;
   /// Returns the whole configuration as YAML.
   std::string dump() const;
 
@@ -42,8 +43,8 @@ class PyEngine {
   std::vector<std::shared_ptr<PythonPolicy>> in_python_;
   std::unique_ptr<PythonAgreement> agreement_;  ///< null: there is one rank
   std::unique_ptr<Engine> engine_;
-  std::vector<Request> late_requests_;  ///< destroyed inside a call, and not ended yet
-  std::vector<Fetch> late_fetches_;
+  std::list<Request> late_requests_;  ///< destroyed inside a call, and not ended yet
+  std::list<Fetch> late_fetches_;
   std::uint64_t seen_ = 0;  ///< violations that were raised so far
 };
 

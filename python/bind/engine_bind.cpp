@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "configuration.h"
+#include "doubts.h"
 #include "integers.h"
+#include "made.h"
 #include "nodes.h"
 #include "request.h"
 #include "tenants_bind.h"
@@ -23,6 +25,17 @@ struct Arrival {
   std::vector<Retention> retention = {};
 };
 
+/// Not as an argument of this type: nanobind makes a vector in a function that throws nothing, which ends the process
+/// without memory.
+std::vector<Retention> retentions_of(nb::handle given) {
+  std::vector<Retention> all;
+  for (const nb::handle one : given) {
+    if (!nb::isinstance<Retention>(one)) throw nb::type_error("retention: expected a sequence of canopy.Retention");
+    all.push_back(nb::cast<Retention>(one));
+  }
+  return all;
+}
+
 RequestSpec spec_of(const Tokens& prompt, NamespaceId space, const Arrival& arrival) {
   return {prompt.get(),         space,         arrival.priority, arrival.hints, arrival.output_limit,
           arrival.min_uncached, arrival.chunk, arrival.retention};
@@ -30,7 +43,7 @@ RequestSpec spec_of(const Tokens& prompt, NamespaceId space, const Arrival& arri
 
 std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival,
                                  PyFetch* fetched) {
-  PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
+  PyEngine& engine = made_by<PyEngine>(self);
   const Tokens prompt(ids);
   const NamespaceId interned = engine.space_of(space);
   Request request = engine->begin(spec_of(prompt, interned, arrival), fetched ? fetched->give(self) : Fetch());
@@ -39,7 +52,7 @@ std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb
 }
 
 std::unique_ptr<PyFetch> fetch(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival) {
-  PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
+  PyEngine& engine = made_by<PyEngine>(self);
   const Tokens prompt(ids);
   Fetch fetch = engine->tiers().fetch(spec_of(prompt, engine.space_of(space), arrival));
   engine.check();
@@ -153,13 +166,13 @@ void bind_engine(nb::module_& module) {
               "begin",
               [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
                  std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk,
-                 PyFetch* fetched, std::vector<Retention> retention) {
+                 PyFetch* fetched, nb::typed<nb::sequence, Retention> retention) {
                 return begin(self, prompt, space,
-                             {priority, hints, output_limit, min_uncached, chunk, std::move(retention)}, fetched);
+                             {priority, hints, output_limit, min_uncached, chunk, retentions_of(retention)}, fetched);
               },
               "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
               "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
-              "retention"_a = std::vector<Retention>(),
+              "retention"_a = nb::tuple(),
               "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.\n"
               "retention: prefixes to keep after finish(), within the pins of its tenant; Request.retained tells what "
               "was "
@@ -240,6 +253,12 @@ void bind_engine(nb::module_& module) {
                 engine.check();
               },
               "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
+          .def(
+              "doubts", [](PyEngine& engine) { return list_of(engine->doubts()); },
+              "Returns the reasons why figures of this engine are not those of the configured one, each with kind, "
+              "count "
+              "and sentence: memory that the system refused to a pool, an index or the host tier, and components that "
+              "failed. Empty: there are none.")
           .def(
               "poll",
               [](PyEngine& engine) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "columns.h"
+#include "doubts.h"
 #include "registry.h"
 
 namespace canopy::python {
@@ -40,6 +41,12 @@ class Source {
   const Mirror& mirror() const { return *mirror_; }
   bool is_recording() const { return recording_ != nullptr; }
   std::uint64_t commits() const { return recording_ ? recording_->commits() : mirror_->commits(); }
+  /// Returns the doubts of what was read so far; of a recording, also those of the whole file.
+  Doubts doubts() const {
+    Doubts doubts = recording_ ? recording_->doubts() : Doubts{};
+    add_doubts(doubts, mirror_->doubts());
+    return doubts;
+  }
   std::string gone() const { return attachment_ ? attachment_->gone() : std::string(); }
 
   /// Applies the events since the last call. Returns true if there were any.
@@ -84,9 +91,11 @@ class Source {
 };
 
 std::unique_ptr<Source> attach(const std::string& name) {
-  return std::make_unique<Source>(take(Attachment::attach(name)));
+  return std::make_unique<Source>(take(Attachment::attach(for_system(name))));
 }
-std::unique_ptr<Source> open(const std::string& path) { return std::make_unique<Source>(take(Recording::open(path))); }
+std::unique_ptr<Source> open(const std::string& path) {
+  return std::make_unique<Source>(take(Recording::open(for_system(path))));
+}
 
 /// Returns the nodes, parents before children: a child is never shallower than its parent.
 nb::dict nodes_of(const Source& source) {
@@ -211,6 +220,7 @@ void bind_feed(nb::module_& module) {
       .def("pools", &pools_of)
       .def("next_to_evict", &next_to_evict, "most"_a, "group"_a)
       .def("sums", &sums_of)
+      .def("doubts", [](const Source& source) { return list_of(source.doubts()); })
       .def_prop_ro("commits", &Source::commits)
       .def_prop_ro("page_size", [](const Source& source) { return source.mirror().page_size(); })
       .def_prop_ro("config", [](const Source& source) { return source.mirror().config(); })

@@ -17,7 +17,7 @@ namespace {
 
 using Self = nb::handle_t<GroupIndex>;
 
-GroupIndex& get(Self self) { return *nb::inst_ptr<GroupIndex>(self); }
+GroupIndex& get(Self self) { return made_by<GroupIndex>(self); }
 nb::handle_t<Index> as_index(Self self) { return nb::handle_t<Index>(self.ptr()); }
 
 std::size_t group_of(const Index& index, std::size_t group) {
@@ -25,21 +25,14 @@ std::size_t group_of(const Index& index, std::size_t group) {
   return group;
 }
 
-/// The numbers of each group, as SlotBuffers.
-nb::list lists_of(const GroupPages& pages, std::size_t groups) {
-  nb::list lists;
-  for (std::size_t g = 0; g < groups; ++g) lists.append(buffer_of(pages[g], 1));
-  return lists;
-}
-
 nb::tuple find(Self self, nb::handle ids, nb::handle space, std::optional<std::size_t> limit) {
   GroupIndex& index = get(self);
   const Tokens tokens(ids, limit);
-  const NamespaceId in = index.space_of(space);
+  const std::optional<Index::SpaceUse> in = index.find(space);
   Found found;
   {
     const Index::Step step(index, Operation::begin);
-    found = index.tree().find({in, tokens.get()});
+    if (in) found = index.tree().find({*in, tokens.get()});
   }
   index.raise_failure();
   return nb::make_tuple(found.length, static_cast<std::uint64_t>(found.node), found.full_length);
@@ -48,12 +41,14 @@ nb::tuple find(Self self, nb::handle ids, nb::handle space, std::optional<std::s
 /// Holds what a match that ends at the node would hold. Returns None if no match can end there any longer.
 nb::object hold_node(Self self, std::uint64_t node) {
   GroupIndex& index = get(self);
+  nb::object hold = made<Hold>(Owner(as_index(self)), Index::SpaceUse(index, NamespaceId::shared));
   Lock lock;
   {
     const Index::Step step(index, Operation::begin);
     lock = index.tree().hold(NodeId{node});
+    nb::inst_ptr<Hold>(hold)->set(lock);
   }
-  nb::object hold = lock.node == NodeId::none ? nb::none() : made<Hold>(as_index(self), NamespaceId::shared, lock);
+  if (lock.node == NodeId::none) hold = nb::none();
   index.raise_failure(hold);
   return hold;
 }
@@ -84,60 +79,96 @@ void sort_out(GroupIndex& index, std::size_t group, std::span<const Page> brough
   }
 }
 
-Grown insert(Self self, nb::handle ids, const std::vector<Units>& first, nb::handle space, std::int32_t priority,
-             Units inserted, std::optional<std::size_t> limit) {
+/// Pages of a key for an insert, with numbers for those from `first` on. Gives the numbers back unless the index gets
+/// them.
+class Brought {
+ public:
+  explicit Brought(GroupIndex& index) : index_(index) {}
+  ~Brought() {
+    for (std::size_t g = 0; g < index_.groups(); ++g)
+      for (const Page number : values_[g].values)
+        if (number != 0) index_.numbers(g).give_back(number);
+  }
+  Brought(const Brought&) = delete;
+  std::span<const Page> take(std::size_t group, std::size_t first, std::size_t whole) {
+    auto& values = values_[group].values;
+    values.assign(whole, 0);
+    for (std::size_t i = std::min(first, whole); i < whole; ++i) values[i] = index_.numbers(group).take();
+    return values;
+  }
+  /// The index has the pages now.
+  void gone() {
+    for (auto& scratch : values_) scratch.values.clear();
+  }
+
+ private:
+  GroupIndex& index_;
+  std::array<Scratch<Page>, kMaxGroups> values_;
+};
+
+nb::object insert(Self self, nb::handle ids, nb::handle firsts, nb::handle space, std::int32_t priority, Units inserted,
+                  std::optional<std::size_t> limit) {
   GroupIndex& index = get(self);
   const std::size_t groups = index.groups();
+  // Not a std::vector: nanobind makes one in a function that throws nothing, which ends the process without memory.
+  const Tokens first(firsts);
   if (first.size() != groups) throw nb::value_error("insert: `first` needs one number for each group");
   const Tokens tokens(ids, limit);
-  const Key key{index.space_of(space), tokens.get()};
+  const Index::SpaceUse in = index.intern(space);
+  const Key key{in, tokens.get()};
   const std::size_t whole = index.whole_pages(tokens.size());
-  if (first[0] > 0 && index.tree().peek(key).full_length < std::min<std::size_t>(first[0], whole * index.page()))
+  if (first.get()[0] > 0 &&
+      index.tree().peek(key).full_length < std::min<std::size_t>(first.get()[0], whole * index.page()))
     throw nb::value_error("insert: the index no longer has the tokens before first[0]");
-  std::array<Scratch<Page>, kMaxGroups> brought;
-  GroupPages pages{};
-  for (std::size_t g = 0; g < groups; ++g) {
-    auto& values = brought[g].values;
-    const std::size_t from = std::min<std::size_t>(first[g] / index.page(), whole);
-    values.assign(whole, 0);
-    for (std::size_t i = from; i < whole; ++i) values[i] = index.numbers(g).take();
-    pages[g] = values;
-  }
-  Grown grown;
+  // Everything is allocated before the index gets pages: an exception behind that would lose them.
+  nb::object result = made<Grown>();
+  Grown& grown = *nb::inst_ptr<Grown>(result);
+  grown.hold = made<Hold>(Owner(as_index(self)), in);
   grown.at.resize(groups), grown.taken.resize(groups), grown.evicted.resize(groups);
+  for (std::size_t g = 0; g < groups; ++g) {
+    grown.at[g].reserve(whole), grown.taken[g].reserve(whole);
+    grown.evicted[g].reserve(g > 0 ? whole : 0);  // at most those of the path
+  }
+  index.make_room(whole);
+  Brought brought(index);
+  GroupPages pages{};
+  for (std::size_t g = 0; g < groups; ++g) pages[g] = brought.take(g, first.get()[g] / index.page(), whole);
   {
     const Index::Step step(index, Operation::insert);
     const Inserted done = index.tree().insert({}, key, pages, {.priority = priority, .inserted = inserted});
+    nb::inst_ptr<Hold>(grown.hold)->set(done.lock);
     grown.length = done.lock.length;
     grown.had = done.had;
     for (std::size_t g = 0; g < groups; ++g) {
       sort_out(index, g, pages[g], done.spare[g], grown.length / index.page(), grown);
+      if (done.evicted[g].size() > grown.evicted[g].capacity()) {
+        index.left()[g].keep(done.evicted[g]);  // for the next evict()
+        continue;
+      }
       grown.evicted[g].assign(done.evicted[g].begin(), done.evicted[g].end());
       index.numbers(g).give_back(done.evicted[g]);
     }
-    grown.hold = made<Hold>(as_index(self), key.space, done.lock);
+    brought.gone();
   }
-  if (index.failed()) index.raise_failure(nb::cast(std::move(grown)));
-  return grown;
+  index.raise_failure(result);
+  return result;
 }
 
-/// Evicts one node, or returns the numbers that releases have freed since the last call.
+/// Evicts one node, or returns the numbers that have left since the last call.
 nb::list evict(GroupIndex& index, std::size_t group) {
   const std::size_t groups = index.groups();
-  GroupPages pages{};
-  nb::list lists;
+  group_of(index, group);
   bool any = false;
-  for (std::size_t g = 0; g < groups; ++g) any |= !index.left()[g].empty();
+  for (std::size_t g = 0; g < groups; ++g) any |= index.left()[g].left() > 0;
   {
     const Index::Step step(index, Operation::evict);
-    if (any)
-      for (std::size_t g = 0; g < groups; ++g) pages[g] = index.left()[g];
-    else pages = index.tree().evict(group_of(index, group), 1);
-    lists = lists_of(pages, groups);
-    for (std::size_t g = 0; g < groups; ++g) {
-      index.numbers(g).give_back(pages[g]);
-      if (any) index.left()[g].clear();
-    }
+    if (!any) index.keep(index.tree().evict(group, 1));
+  }
+  nb::list lists;  // SlotBuffers
+  for (std::size_t g = 0; g < groups; ++g) lists.append(buffer_of(index.left()[g].pages(), 1));
+  for (std::size_t g = 0; g < groups; ++g) {
+    index.numbers(g).give_back(index.left()[g].pages());
+    index.left()[g].clear();
   }
   index.raise_failure(lists);
   return lists;
@@ -174,7 +205,7 @@ SlotBuffer all(GroupIndex& index, std::size_t group) {
 /// Returns the evictable units of a group, those that releases have freed among them, and the protected ones.
 std::tuple<std::uint64_t, std::uint64_t> sizes(GroupIndex& index, std::size_t group) {
   const Sizes sizes = index.tree().sizes(group_of(index, group));
-  return {sizes.evictable + index.left()[group].size() * index.page(), sizes.protected_};
+  return {sizes.evictable + index.left()[group].left() * index.page(), sizes.protected_};
 }
 
 }  // namespace
@@ -214,12 +245,14 @@ void bind_group_index(nb::module_& module) {
           "__init__",
           [](GroupIndex* place, Units page_size, nb::object policy, const std::vector<IndexSession::Reach>& reaches,
              std::optional<std::uint64_t> capacity, const std::string& accounting, Units overlap, bool changes,
-             nb::object feed) {
+             nb::object feed, nb::object on_policy_failure) {
             if (reaches.size() + 1 > kMaxGroups) throw nb::value_error("there are too many groups");
-            new (place) GroupIndex({page_size, capacity, accounting, overlap, 1, changes, policy, feed, reaches});
+            new (place) GroupIndex(
+                {page_size, capacity, accounting, overlap, 1, changes, policy, feed, on_policy_failure, reaches});
           },
           "page_size"_a, "policy"_a, "reaches"_a, "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
-          "overlap"_a = 0, "changes"_a = false, "feed"_a = nb::none(), "As Index, with groups 1 to 3 in `reaches`.")
+          "overlap"_a = 0, "changes"_a = false, "feed"_a = nb::none(), "on_policy_failure"_a = nb::none(),
+          "As Index, with groups 1 to 3 in `reaches`.")
       .def("find", &find, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "Returns (length, node, full length): the longest prefix that every group can serve, the node in which it "
            "ends (0: nothing was found), and how far the whole-path group goes.")
@@ -227,6 +260,8 @@ void bind_group_index(nb::module_& module) {
            "Holds the prefix that ends at a node. Returns None if no match can end there any longer.")
       .def("insert", &insert, "tokens"_a, "first"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
            "inserted"_a = 0, "limit"_a = nb::none(),
+           nb::sig("def insert(self, tokens: object, first: object, *, space: object | None = None, priority: int = 0, "
+                   "inserted: int = 0, limit: int | None = None) -> Grown"),
            "Adds the whole pages of `tokens` from the root and holds them.\n"
            "first: per group, the first token of which the caller brings pages. REQUIRES: the tokens before first[0] "
            "are resident in group 0.")
@@ -251,9 +286,9 @@ void bind_group_index(nb::module_& module) {
           "hold"_a, "group"_a, "Returns the first token that a hold covers in a group.")
       .def(
           "weight_order",
-          [](GroupIndex& index, const std::vector<std::uint64_t>& nodes) {
+          [](GroupIndex& index, nb::list nodes) {
             std::vector<NodeId> ids;
-            for (const std::uint64_t node : nodes) ids.push_back(NodeId{node});
+            for (const nb::handle node : nodes) ids.push_back(NodeId{nb::cast<std::uint64_t>(node)});
             return dfs_weight_order(index.tree(), ids);
           },
           "nodes"_a, "Index.dfs_weight_order for nodes of find().");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -18,7 +19,11 @@ class GroupIndex final : public Index {
   class Numbers {
    public:
     Page take() {
-      if (free_.empty()) return ++last_;
+      if (free_.empty()) {
+        // There is always room for all numbers, so that none is lost when it comes back.
+        if (free_.capacity() <= last_) free_.reserve(std::max<std::size_t>(2 * free_.capacity(), kFewest));
+        return ++last_;
+      }
       const Page number = free_.back();
       free_.pop_back();
       return number;
@@ -28,6 +33,7 @@ class GroupIndex final : public Index {
     void clear() { free_.clear(), last_ = 0; }
 
    private:
+    static constexpr std::size_t kFewest = 64;
     Page last_ = 0;
     std::vector<Page> free_;
   };

@@ -21,15 +21,24 @@ nb::object slots(Hold& hold, Units start) {
 
 }  // namespace
 
-Matched match(nb::handle_t<Index> self, const Tokens& tokens, NamespaceId space) {
-  Index& index = *nb::inst_ptr<Index>(self);
+Matched match(nb::handle_t<Index> self, const Tokens& tokens, nb::handle space) {
+  Index& index = made_by<Index>(self);
+  const std::optional<Index::SpaceUse> in = index.find(space);
+  nb::object hit = made<Hit>(Owner(self), in.value_or(Index::SpaceUse(index, NamespaceId::shared)),
+                             in ? nb::object() : nb::borrow(space));
   Found found;
   {
     const Index::Step step(index, Operation::begin);
-    found = index.tree().find({space, tokens.get()});
+    if (in) found = index.tree().find({*in, tokens.get()});
   }
   index.raise_failure();
-  return {made<Hit>(Owner(self), space, found.node, found.length), found.length};
+  nb::inst_ptr<Hit>(hit)->node = found.node;
+  nb::inst_ptr<Hit>(hit)->length = found.length;
+  return {std::move(hit), found.length};
+}
+
+nb::object no_hit(nb::handle_t<Index> self) {
+  return made<Hit>(Owner(self), Index::SpaceUse(made_by<Index>(self), NamespaceId::shared));
 }
 
 void need_start(const Index& index, Units start, Units length) {
@@ -61,6 +70,8 @@ void bind_hold(nb::module_& module) {
            "multiple of the page size.")
       .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
            "chunked"_a = false, "inserted"_a = 0, "boundary"_a = 0, "limit"_a = nb::none(),
+           nb::sig("def insert(self, tokens: object, slots: object, *, space: object | None = None, priority: int = 0, "
+                   "chunked: bool = False, inserted: int = 0, boundary: int = 0, limit: int | None = None) -> Added"),
            "Adds the whole pages of `tokens`, which begin with the held ones, and holds them too.\n"
            "slots: one for each token after the held length.\n"
            "chunked: the request is still in its prefill.\n"

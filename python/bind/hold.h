@@ -3,13 +3,14 @@
 #include <utility>
 
 #include "index.h"
+#include "made.h"
 
 namespace canopy::python {
 
 /// An index, kept alive by this object.
 class Owner {
  public:
-  explicit Owner(nb::handle_t<Index> self) : object_(nb::borrow(self)), index_(nb::inst_ptr<Index>(self)) {}
+  explicit Owner(nb::handle_t<Index> self) : object_(nb::borrow(self)), index_(&made_by<Index>(self)) {}
   Index& operator*() const { return *index_; }
   Index* operator->() const { return index_; }
 
@@ -21,7 +22,9 @@ class Owner {
 /// The result of a match. It holds nothing: the prefix may be evicted.
 struct Hit {
   Owner index;
-  NamespaceId space{};
+  Index::SpaceUse space;
+  nb::object unknown =
+      {};  ///< the namespace that was asked for, if there was none; `space` is then the shared one. Null: none
   NodeId node{};
   Units length = 0;
 };
@@ -29,22 +32,28 @@ struct Hit {
 /// A path that cannot be evicted until it is released.
 class Hold {
  public:
-  Hold(nb::handle_t<Index> index, NamespaceId space, const Lock& lock) : index_(index), space_(space), lock_(lock) {}
+  /// REQUIRES: set() follows, unless nothing can be held.
+  Hold(Owner index, Index::SpaceUse space) : index_(std::move(index)), space_(space) { index_->add_hold(); }
   Hold(const Hold&) = delete;
-  ~Hold() { release(); }
+  ~Hold() {
+    release();
+    index_->drop_hold();
+  }
+  void set(const Lock& lock) noexcept { lock_ = lock; }
 
   void release() {
     if (std::exchange(held_, false)) index_->release(lock_);
   }
   Index& index() const { return *index_; }
-  NamespaceId space() const { return space_; }
+  const Index::SpaceUse& space() const { return space_; }
   const Lock& lock() const { return lock_; }
-  Hit hit() const { return {index_, space_, lock_.node, lock_.length}; }
+  Hit hit() const { return {index_, space_, {}, lock_.node, lock_.length}; }
   /// Sets the namespace for inserts. It can be chosen while nothing is held.
   void use_space(nb::handle space) {
     if (space.is_none()) return;
-    const NamespaceId wanted = index_->space_of(space);
-    if (lock_.length > 0 && wanted != space_) throw nb::value_error("insert: the hold is in another namespace");
+    const Index::SpaceUse wanted = index_->intern(space);
+    if (lock_.length > 0 && NamespaceId{wanted} != NamespaceId{space_})
+      throw nb::value_error("insert: the hold is in another namespace");
     space_ = wanted;
   }
   /// Returns the lock, to read or replace. Throws ValueError if it was released.
@@ -55,27 +64,19 @@ class Hold {
 
  private:
   Owner index_;
-  NamespaceId space_{};
+  Index::SpaceUse space_;
   Lock lock_;
   bool held_ = true;
 };
-
-/// Returns a Hit or a Hold as a Python object, constructed in place: such objects are made and destroyed in each call.
-template <class T, class... From>
-nb::object made(From&&... from) {
-  static const nb::handle type = nb::type<T>();
-  nb::object object = nb::inst_alloc(type);
-  ::new (static_cast<void*>(nb::inst_ptr<T>(object))) T{std::forward<From>(from)...};
-  nb::inst_mark_ready(object);
-  return object;
-}
 
 /// The longest resident prefix, as a Hit. Finding it counts as a use.
 struct Matched {
   nb::object hit;
   Units length = 0;
 };
-Matched match(nb::handle_t<Index> index, const Tokens& tokens, NamespaceId space);
+Matched match(nb::handle_t<Index> index, const Tokens& tokens, nb::handle space);
+/// Returns a hit of nothing, for a prompt that cannot be a key.
+nb::object no_hit(nb::handle_t<Index> index);
 
 /// Throws ValueError unless `start` is a valid first token for the slots of `length` tokens.
 void need_start(const Index& index, Units start, Units length);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "feed_exit.h"
 #include "spaces.h"
 
 namespace canopy::python {
@@ -20,10 +21,10 @@ FeedConfig feed_of(nb::handle feed) {
   if (feed.is_none()) return config;
   if (nb::isinstance<nb::str>(feed)) {
     config.kind = FeedConfig::Kind::shm;
-    config.name = nb::str(feed).c_str();
+    config.name = for_system(nb::cast<std::string>(feed));
   } else if (nb::hasattr(feed, "__fspath__")) {
     config.kind = FeedConfig::Kind::file;
-    config.name = nb::str(feed.attr("__fspath__")()).c_str();
+    config.name = for_system(nb::cast<std::string>(nb::str(feed.attr("__fspath__")())));
   } else {
     throw nb::type_error("feed: expected a name under which an inspector attaches, or the pathlib.Path of a recording");
   }
@@ -55,7 +56,14 @@ Index::Index(const Settings& settings) {
   }
   config.feed = feed_of(settings.feed);
   config.text = "made by canopy.Index\n";
+  if (settings.on_policy_failure.is_valid() && !settings.on_policy_failure.is_none()) {
+    if (!PyCallable_Check(settings.on_policy_failure.ptr()))
+      throw nb::type_error("on_policy_failure: expected a callable of one text, or None");
+    on_policy_failure_ = nb::borrow(settings.on_policy_failure);
+  }
+  const FeedConfig feed = config.feed;
   session_ = take(IndexSession::open(std::move(config), registry(), changes_.get()));
+  remove_at_exit(feed);
 }
 
 Index::Step::Step(Index& index, Operation operation) : index_(index), operation_(operation) {
@@ -67,27 +75,62 @@ Index::Step::Step(Index& index, Operation operation) : index_(index), operation_
   index.busy_ = true;
 }
 
-Index::Step::~Step() {
-  if (operation_ == Operation::insert && index_.inserter_) {
-    const Inserter by = *std::exchange(index_.inserter_, std::nullopt);
-    index_.session_->progress(by.request, RequestPhase::committed, by.computed, by.committed, by.tokens);
+/// Publishes the operation. Without memory for its events, readers of the feed get them with a later one.
+void Index::publish(Operation operation) noexcept {
+  try {
+    session_->end_operation(operation);
+  } catch (const std::exception&) {
   }
-  if (operation_ != Operation::none) index_.session_->end_operation(operation_);
-  while (!index_.late_.empty()) {
-    const Lock lock = index_.late_.back();
-    index_.late_.pop_back();
-    const GroupPages freed = index_.tree().release(lock);
-    for (std::size_t g = 0; g < index_.groups_; ++g)
-      index_.left_[g].insert(index_.left_[g].end(), freed[g].begin(), freed[g].end());
-    index_.session_->end_operation(Operation::release);
+}
+
+void Index::end(Operation operation) noexcept {
+  if (operation == Operation::insert && inserter_) {
+    const Inserter by = *std::exchange(inserter_, std::nullopt);
+    try {
+      session_->progress(by.request, RequestPhase::committed, by.computed, by.committed, by.tokens);
+    } catch (const std::exception&) {  // no memory: the request's next progress says it
+    }
   }
-  index_.busy_ = false;
+  if (operation != Operation::none) publish(operation);
+  while (!late_.empty()) {
+    const Lock lock = late_.back();
+    late_.pop_back();
+    keep(tree().release(lock));
+    publish(Operation::release);
+  }
+  busy_ = false;
 }
 
 void Index::release(const Lock& lock) noexcept {
   late_.push_back(lock);
   if (!busy_) {
-    const Step step(*this, Operation::none);
+    busy_ = true;
+    end(Operation::none);
+  }
+}
+
+void Index::make_room(std::size_t pages) {
+  for (std::size_t g = 0; g < groups_; ++g) {
+    const Sizes has = tree().sizes(g);
+    left_[g].make_room((has.evictable + has.protected_) / page() + pages);
+  }
+}
+
+void Index::raise_failure(const nb::object& result) {
+  if (!failed()) return;
+  if (!on_policy_failure_.is_valid()) return policy_.in_python->raise_failure(result);
+  std::string text = policy_.in_python->take_failure(result);
+  Policy lru = make_policy(nb::str("lru"));
+  {
+    const Step step(*this, Operation::policy);
+    session_->use_policy(lru.strategy, lru.name);
+  }
+  text = "the policy '" + std::exchange(policy_, std::move(lru)).name + "' raised " + text +
+         "; the order is that of lru from now on";
+  try {
+    on_policy_failure_(text);
+  } catch (nb::python_error& error) {  // the result is worth more
+    error.discard_as_unraisable(on_policy_failure_);
   }
 }
 
@@ -96,11 +139,28 @@ void Index::need_one_group() const {
     throw nb::type_error("this index has groups with a reach: use insert, evict and clear of GroupIndex");
 }
 
-NamespaceId Index::space_of(nb::handle space) {
+std::optional<Index::SpaceUse> Index::find(nb::handle space) {
+  const auto found = with_space(space, [&](const Space& parts) { return session_->find(parts); });
+  return found ? std::optional<SpaceUse>(std::in_place, *this, *found) : std::nullopt;
+}
+
+Index::SpaceUse Index::intern(nb::handle space) {
+  if (const auto known = find(space)) return *known;
+  if (session_->spaces() >= forget_at_) forget_spaces();
+  if (uses_.size() == uses_.capacity()) uses_.reserve(2 * uses_.size());
+  if (changes_) changes_->make_room(uses_.capacity());
   bool is_new = false;
-  const NamespaceId id = python::space_of(space, [&](const Space& parts) { return session_->intern(parts, is_new); });
-  if (is_new && changes_) changes_->name(id, nb::borrow(space));
-  return id;
+  const NamespaceId id = with_space(space, [&](const Space& parts) { return session_->intern(parts, is_new); });
+  if (uses_.size() <= static_cast<std::size_t>(id)) uses_.push_back(0);
+  if (changes_) changes_->name(id, nb::borrow(space));
+  return {*this, id};
+}
+
+/// Forgets the namespaces that nothing needs: a client may make up any number of salts.
+void Index::forget_spaces() {
+  if (changes_ && changes_->any()) return;  // they have numbers of namespaces
+  session_->forget_spaces([&](NamespaceId space) { return uses(space) > 0; });
+  forget_at_ = std::max(kFewSpaces, 2 * session_->spaces());
 }
 
 void Index::use_policy(nb::handle policy) {

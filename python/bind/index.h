@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/engine/given_up.h>
 #include <canopy/engine/index_session.h>
 #include <canopy/prefix_index.h>
 #include <nanobind/nanobind.h>
@@ -28,7 +29,8 @@ class Index {
     Units slots_a_page = 1;  ///< see slots_a_page()
     bool changes = false;    ///< true if changes are recorded for take_changes()
     nb::handle policy, feed;
-    std::vector<IndexSession::Reach> reaches;  ///< their policies are lru
+    nb::handle on_policy_failure;                   ///< see raise_failure(); null or None: exceptions are raised
+    std::vector<IndexSession::Reach> reaches = {};  ///< their policies are lru
   };
   explicit Index(const Settings& settings);
 
@@ -37,7 +39,7 @@ class Index {
   class Step {
    public:
     Step(Index& index, Operation operation);
-    ~Step();
+    ~Step() { index_.end(operation_); }
     /// Changes the kind of the operation, which may become known only during it.
     void becomes(Operation operation) { operation_ = operation; }
     Step(const Step&) = delete;
@@ -47,7 +49,28 @@ class Index {
     Operation operation_;
   };
 
-  NamespaceId space_of(nb::handle space);
+  /// A namespace that keeps its number as long as this object, and copies of it, exist.
+  class SpaceUse {
+   public:
+    SpaceUse(Index& index, NamespaceId space) noexcept : index_(&index), space_(space) { ++index_->uses(space_); }
+    SpaceUse(const SpaceUse& other) noexcept : SpaceUse(*other.index_, other.space_) {}
+    SpaceUse& operator=(const SpaceUse& other) noexcept {
+      ++other.index_->uses(other.space_);
+      --index_->uses(space_);
+      index_ = other.index_, space_ = other.space_;
+      return *this;
+    }
+    ~SpaceUse() { --index_->uses(space_); }
+    operator NamespaceId() const { return space_; }
+
+   private:
+    Index* index_;
+    NamespaceId space_;
+  };
+  /// Returns a namespace, which is made if it is new: only for what may be kept in it, because it costs memory.
+  SpaceUse intern(nb::handle space);
+  /// Returns a namespace; nothing if there is none, and so nothing in it.
+  std::optional<SpaceUse> find(nb::handle space);
   Units page() const { return session_->page_size(); }
   Units overlap() const { return session_->overlap(); }
   /// Returns how many consecutive numbers stand for a page in Python: its slots, or 1 for the page itself.
@@ -57,17 +80,29 @@ class Index {
   std::size_t whole_pages(std::size_t tokens) const { return session_->whole_pages(tokens); }
   /// Returns true if a policy in Python has thrown; raise_failure() raises its exception.
   bool failed() const { return policy_.in_python && policy_.in_python->failed(); }
-  void raise_failure(const nb::object& result = {}) {
-    if (failed()) policy_.in_python->raise_failure(result);
-  }
+  /// Raises the exception of the policy, with `result` as its `canopy_result`. With on_policy_failure, what is an
+  /// Exception is not raised: lru takes over, and the callable gets a text.
+  void raise_failure(const nb::object& result = {});
 
+  /// Makes room for a lock that release() may have to keep. Called once for each hold, before it has a lock.
+  void add_hold() {
+    if (late_.capacity() == holds_) late_.reserve(2 * holds_ + 8);
+    ++holds_;
+  }
+  void drop_hold() noexcept { --holds_; }
   /// Releases a lock now or, because Python may destroy a hold at any moment, when the running operation ends. Pages
-  /// that leave the index with it are kept in left().
+  /// that leave the index with it are kept in left(). REQUIRES: add_hold().
   void release(const Lock& lock) noexcept;
-  /// Returns the pages that releases have freed, per group, for the caller to take. Without groups with a reach there
-  /// are none.
-  using Left = std::array<std::vector<Page>, kMaxGroups>;
+  /// Returns the pages that have left the index and that the caller has not got yet, per group: those that releases
+  /// have freed (only in groups with a reach), and those of calls whose result had no memory.
+  using Left = std::array<GivenUp, kMaxGroups>;
   Left& left() { return left_; }
+  /// Makes room in left() for all pages of the index, and so many that it gets now.
+  void make_room(std::size_t pages);
+  /// Puts pages that the index gives up into left().
+  void keep(const GroupPages& pages) noexcept {
+    for (std::size_t g = 0; g < groups_; ++g) left_[g].keep(pages[g]);
+  }
   std::size_t groups() const { return groups_; }
   /// Throws TypeError if the index has groups with a reach.
   void need_one_group() const;
@@ -95,10 +130,16 @@ class Index {
   }
 
  private:
+  static constexpr std::size_t kFewSpaces = 1024;
   struct Inserter {
     std::uint64_t request;
     std::uint32_t computed, committed, tokens;
   };
+
+  std::uint32_t& uses(NamespaceId space) noexcept { return uses_[static_cast<std::size_t>(space)]; }
+  void forget_spaces();
+  void end(Operation operation) noexcept;
+  void publish(Operation operation) noexcept;
 
   Policy policy_;                     // outlives the index
   std::unique_ptr<Changes> changes_;  // outlives the session
@@ -107,8 +148,12 @@ class Index {
   bool busy_ = false;
   std::size_t groups_ = 1;
   Left left_;
-  std::vector<Lock> late_;            ///< locks to release when the running operation ends
-  std::optional<Inserter> inserter_;  ///< the request whose work the next insert is
+  std::vector<Lock> late_;                 ///< locks to release when the running operation ends; has room for all holds
+  std::size_t holds_ = 0;                  ///< that exist, released or not
+  std::vector<std::uint32_t> uses_ = {0};  ///< SpaceUses, by namespace
+  std::size_t forget_at_ = kFewSpaces;     ///< namespaces at which those that nothing needs are forgotten
+  nb::object on_policy_failure_;           ///< null: exceptions of the policy are raised
+  std::optional<Inserter> inserter_;       ///< the request whose work the next insert is
 };
 
 void bind_index(nb::module_& module);

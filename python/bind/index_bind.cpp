@@ -18,38 +18,34 @@ namespace {
 using Self = nb::handle_t<Index>;
 
 nb::object match_ids(Self self, nb::handle ids, nb::handle space, std::optional<std::size_t> limit) {
+  const Owner index(self);
   const Tokens tokens(ids, limit);
-  return match(self, tokens, nb::inst_ptr<Index>(self)->space_of(space)).hit;
-}
-
-/// Returns a Hold. If a policy raised an exception, releases the lock and raises it.
-nb::object held(Self self, NamespaceId space, const Lock& lock) {
-  nb::object hold = made<Hold>(self, space, lock);
-  nb::inst_ptr<Index>(self)->raise_failure();
-  return hold;
+  return match(self, tokens, space).hit;
 }
 
 nb::object lock(Self self, nb::handle ids, nb::handle space) {
   const Owner index(self);
   const Tokens tokens(ids);
-  const NamespaceId in = index->space_of(space);
-  Lock lock;
+  nb::object made_hold = made<Hold>(index, index->intern(space));
+  Hold& hold = *nb::inst_ptr<Hold>(made_hold);
   {
     const Index::Step step(*index, Operation::begin);
-    lock = index->tree().match({in, tokens.get()}, {});
+    hold.set(index->tree().match({hold.space(), tokens.get()}, {}));
   }
-  return held(self, in, lock);
+  index->raise_failure();
+  return made_hold;
 }
 
 nb::object hold(Self self, const Hit& hit) {
   const Owner index(self);
   if (&*index != &*hit.index) throw nb::value_error("hold: this hit belongs to another index");
-  Lock lock;
+  nb::object made_hold = made<Hold>(index, hit.unknown.is_valid() ? index->intern(hit.unknown) : hit.space);
   if (hit.node != NodeId::none) {
     const Index::Step step(*index, Operation::begin);
-    lock = index->tree().hold(hit.node);
+    nb::inst_ptr<Hold>(made_hold)->set(index->tree().hold(hit.node));
   }
-  return held(self, hit.space, lock);
+  index->raise_failure();
+  return made_hold;
 }
 
 /// Returns the slots of a hit's pages in the form that `gives` makes.
@@ -80,45 +76,49 @@ nb::object hold_whole(Self self, const Hit& hit) {
   return held;
 }
 
-/// Returns the slots of the pages that `gives` returns.
-template <class Gives>
-nb::object given_back(Index& index, Operation operation, Gives&& gives) {
-  index.need_one_group();
-  nb::object slots;
-  {
-    const Index::Step step(index, operation);
-    slots = slots_of(gives(index.tree())[0], index.slots_a_page());
-  }
-  index.raise_failure(slots);
-  return slots;
+nb::object array_of(std::span<const Page> pages, Units slots_a_page) { return slots_of(pages, slots_a_page); }
+nb::object slot_buffer_of(std::span<const Page> pages, Units slots_a_page) {
+  return nb::cast(buffer_of(pages, slots_a_page));
 }
 
-nb::object evict(Index& index, std::uint64_t tokens) {
-  const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
-  return given_back(index, Operation::evict, [&](PrefixIndex& tree) { return tree.evict(0, pages); });
-}
-/// Evicts without making a NumPy array. If a policy raises an exception, the exception has the slots as an array.
-SlotBuffer evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
-  if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
-  const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
+/// Returns the pages that `gives` returns, in the form that `form` makes. If there is no memory for it, the next call
+/// returns them as well.
+template <class Gives>
+nb::object given_back(Index& index, Operation operation, nb::object (*form)(std::span<const Page>, Units),
+                      Units slots_a_page, Gives&& gives) {
   index.need_one_group();
-  SlotBuffer slots;
-  nb::object lost;
+  GivenUp& left = index.left()[0];
   {
-    const Index::Step step(index, Operation::evict);
-    const std::span<const Page> left = index.tree().evict(0, pages)[0];
-    slots = buffer_of(left, slots_a_page.value_or(index.slots_a_page()));
-    if (index.failed()) lost = slots_of(left, index.slots_a_page());
+    const Index::Step step(index, operation);
+    index.keep(gives(index.tree(), left.left()));
   }
+  const nb::object slots = form(left.pages(), slots_a_page);
+  // The exception of a policy has an array for each form.
+  const nb::object lost = index.failed() ? array_of(left.pages(), index.slots_a_page()) : nb::object();
+  left.clear();
   index.raise_failure(lost);
   return slots;
 }
+
+nb::object evict_to(Index& index, std::uint64_t tokens, nb::object (*form)(std::span<const Page>, Units), Units slots) {
+  const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
+  return given_back(index, Operation::evict, form, slots, [&](PrefixIndex& tree, std::uint64_t left) {
+    return left < pages ? tree.evict(0, pages - left) : GroupPages{};
+  });
+}
+nb::object evict(Index& index, std::uint64_t tokens) { return evict_to(index, tokens, array_of, index.slots_a_page()); }
+nb::object evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
+  if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
+  return evict_to(index, tokens, slot_buffer_of, slots_a_page.value_or(index.slots_a_page()));
+}
 nb::object flush(Index& index, nb::handle space) {
-  const NamespaceId in = index.space_of(space);
-  return given_back(index, Operation::flush, [&](PrefixIndex& tree) { return tree.flush(in); });
+  const std::optional<Index::SpaceUse> in = index.find(space);
+  return given_back(index, Operation::flush, array_of, index.slots_a_page(),
+                    [&](PrefixIndex& tree, std::size_t) { return in ? tree.flush(*in) : GroupPages{}; });
 }
 nb::object clear(Index& index) {
-  return given_back(index, Operation::flush, [](PrefixIndex& tree) { return tree.clear(); });
+  return given_back(index, Operation::flush, array_of, index.slots_a_page(),
+                    [](PrefixIndex& tree, std::size_t) { return tree.clear(); });
 }
 
 std::vector<std::size_t> waiting_order(Index& index, nb::list hits) {
@@ -143,6 +143,7 @@ nb::dict use_of(Index& index) {
   row["bytes"] = use.bytes;
   row["refused"] = use.refused;
   row["inserts_cut_short"] = use.inserts_cut_short;
+  row["spaces"] = index.session().spaces();
   return row;
 }
 
@@ -163,12 +164,13 @@ void bind_index(nb::module_& module) {
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
              const std::string& accounting, Units overlap, std::optional<Units> slots_a_page, bool changes,
-             nb::object feed) {
-            new (place) Index(
-                {page_size, capacity, accounting, overlap, slots_a_page.value_or(page_size), changes, policy, feed});
+             nb::object feed, nb::object on_policy_failure) {
+            new (place) Index({page_size, capacity, accounting, overlap, slots_a_page.value_or(page_size), changes,
+                               policy, feed, on_policy_failure});
           },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
           "overlap"_a = 0, "slots_a_page"_a = nb::none(), "changes"_a = false, "feed"_a = nb::none(),
+          "on_policy_failure"_a = nb::none(),
           "page_size: tokens in a page.\n"
           "policy: a name from plugins(), {'slru': {'protect_after': 3}}, or a policy in Python.\n"
           "capacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
@@ -177,7 +179,10 @@ void bind_index(nb::module_& module) {
           "slots_a_page: how many consecutive numbers of the caller stand for a page. By default page_size, the "
           "page's slots. 1: page numbers, for callers that have a table from these to slots.\n"
           "changes: record the nodes that are added and removed, for take_changes().\n"
-          "feed: a name under which an inspector can attach, or the pathlib.Path of a recording.")
+          "feed: a name under which an inspector can attach, or the pathlib.Path of a recording.\n"
+          "on_policy_failure: a callable of one text. If it is given, an exception of a policy in Python is not raised "
+          "by the call that it happened in: lru takes over, and the callable gets what was raised. Exceptions that are "
+          "no Exception, such as KeyboardInterrupt, are raised all the same.")
       .def("match", &match_ids, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "Returns the longest resident prefix as a Hit. Counts as a use. `space`: a namespace, or a tuple (tenant, "
            "adapter, salt).")
@@ -190,6 +195,7 @@ void bind_index(nb::module_& module) {
       .def("hold_whole", &hold_whole, "hit"_a,
            "Holds as hold() does. Raises RuntimeError if any of the prefix was evicted in the meantime.")
       .def("evict_buffer", &evict_buffer, "tokens"_a, "slots_a_page"_a = nb::none(),
+           nb::sig("def evict_buffer(self, tokens: int, slots_a_page: int | None = None) -> SlotBuffer"),
            "Evicts as evict() does, and returns a SlotBuffer. slots_a_page: as in Index; 1 returns page numbers.")
       .def(
           "all_slots", [](Index& index) { return slots_of(all_pages(index), index.slots_a_page()); },
@@ -202,10 +208,15 @@ void bind_index(nb::module_& module) {
            "subtree with the most requests first, a node's own requests after those below it. O(tree).")
       .def("lock", &lock, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "Matches and holds in one call.")
       .def("insert", &insert_from_root, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
+           nb::sig(
+               "def insert(self, tokens: object, slots: object, *, space: object | None = None, priority: int = 0) -> "
+               "Added"),
            "Adds the whole pages of `tokens`. `slots`: integers, one for each token. Nothing is held afterwards.")
-      .def("evict", &evict, "tokens"_a,
-           "Evicts whole nodes with at least `tokens` tokens together, or everything that is not held. Returns their "
-           "slots (int64), which the caller frees.")
+      .def(
+          "evict", &evict, "tokens"_a,
+          "Evicts whole nodes with at least `tokens` tokens together, or everything that is not held. Returns their "
+          "slots (int64), which the caller frees. If there is no memory for the result, it raises MemoryError, and the "
+          "next evict(), flush() or clear() returns these slots, too.")
       .def("flush", &flush, "space"_a, "Evicts everything of a namespace that is not held. Returns the slots.")
       .def("clear", &clear,
            "Removes everything, held or not. Returns all slots. Existing holds no longer hold anything.")
@@ -217,7 +228,8 @@ void bind_index(nb::module_& module) {
       .def(
           "request_begun",
           [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space, std::uint64_t node) {
-            return index.request_begun(index.space_of(space), prompt, matched, NodeId{node});
+            if (!index.session().feed()) return std::uint64_t{0};
+            return index.request_begun(index.intern(space), prompt, matched, NodeId{node});
           },
           "prompt"_a, "matched"_a, nb::kw_only(), "space"_a = nb::none(), "node"_a = 0,
           "Sends a new request to the feed, in tokens. Returns its number; 0 without a feed.\nnode: the node of the "
@@ -244,8 +256,9 @@ void bind_index(nb::module_& module) {
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
            "Returns the nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
       .def("use", &use_of,
-           "Returns the number of nodes, bytes of memory, refused calls, and inserts that were cut short for lack of "
-           "memory.")
+           "Returns the number of nodes, bytes of memory, refused calls, inserts that were cut short for lack of "
+           "memory, "
+           "and namespaces, the shared one among them.")
       .def_prop_ro("page_size", &Index::page)
       .def_prop_ro("policy", [](const Index& index) { return index.session().policy(); })
       .def_prop_ro(

@@ -172,7 +172,7 @@ Tokens::Tokens(nb::handle ids, std::optional<std::size_t> limit) : ids_(ids, "to
     if (ids_.kind() == Integers::Kind::i32) fit = none_negative(ids_.as<std::int32_t>(), ids_.size());
     tokens_ = {ids_.as<Token>(), ids_.size()};
   }
-  if (!fit) throw nb::value_error("token ids must be from 0 to 4294967295; one is not");
+  if (!fit) throw UnfitKey("token ids must be from 0 to 4294967295; one is not");
 }
 
 }  // namespace canopy::python

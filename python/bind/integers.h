@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -39,20 +40,22 @@ template <class T>
 class Scratch {
  public:
   Scratch() {
+    spare().reserve(kVectors);
     if (spare().empty()) return;
     values.swap(spare().back());
     spare().pop_back();
     values.clear();
   }
   ~Scratch() {
-    if (values.capacity() <= kMostKept) spare().push_back(std::move(values));
+    if (values.capacity() <= kMostKept && spare().size() < spare().capacity()) spare().push_back(std::move(values));
   }
   Scratch(const Scratch&) = delete;
 
   std::vector<T, Unfilled<T>> values;
 
  private:
-  static constexpr std::size_t kMostKept = std::size_t{1} << 20;
+  static constexpr std::size_t kMostKept = std::size_t{1} << 20;  ///< elements of a vector
+  static constexpr std::size_t kVectors = 16;
   static std::vector<std::vector<T, Unfilled<T>>>& spare() {
     thread_local std::vector<std::vector<T, Unfilled<T>>> vectors;
     return vectors;
@@ -105,8 +108,14 @@ class Integers {
   Scratch<std::int64_t> own_;
 };
 
+/// A prompt that cannot be a key of an index. In Python a ValueError of its own, which a server can tell from others:
+/// the prompt is then not cached.
+struct UnfitKey : std::invalid_argument {
+  using invalid_argument::invalid_argument;
+};
+
 /// Token ids as uint32, the type of the index. uint32 and int32 are not copied; other widths are narrowed. Throws
-/// ValueError for an id below 0 or above 2^32 - 1.
+/// UnfitKey for an id below 0 or above 2^32 - 1.
 class Tokens {
  public:
   /// Reads at most the first `limit` ids, if there is a limit.

@@ -15,8 +15,12 @@ nb::object attribute(nb::handle object, PyObject* name) {
 
 class KeyMatcher {
  public:
-  KeyMatcher(nb::handle_t<Index> index, nb::type_object result, nb::tuple rest)
-      : index_(nb::borrow<nb::object>(index)), result_(std::move(result)), rest_(std::move(rest)) {
+  KeyMatcher(nb::handle_t<Index> index, nb::type_object result, nb::tuple rest, nb::object unfit)
+      : index_(nb::borrow<nb::object>(index)),
+        result_(std::move(result)),
+        rest_(std::move(rest)),
+        unfit_(std::move(unfit)) {
+    made_by<Index>(index);
     if (!PyType_IsSubtype(type(), &PyTuple_Type))
       throw nb::type_error("KeyMatcher: `result` must be a subclass of tuple");
   }
@@ -43,11 +47,16 @@ class KeyMatcher {
       most = PyLong_AsSize_t(limit.ptr());
       if (PyErr_Occurred()) nb::raise_python_error();
     }
-    const Tokens tokens(ids, most);
-    NamespaceId space = NamespaceId::shared;
-    if (!adapter.is_none() || !salt.is_none())
-      space = nb::inst_ptr<Index>(index_)->space_of(nb::make_tuple(adapter, nb::none(), salt));
-    return python::match(nb::handle_t<Index>(index_), tokens, space);
+    nb::object space = nb::none();
+    if (!adapter.is_none() || !salt.is_none()) space = nb::make_tuple(adapter, nb::none(), salt);
+    const nb::handle_t<Index> index(index_);
+    try {
+      return python::match(index, Tokens(ids, most), space);
+    } catch (const UnfitKey& why) {
+      if (unfit_.is_none()) throw;
+      unfit_(nb::str("UnfitKey: ") + nb::str(why.what()));
+      return {no_hit(index), 0};
+    }
   }
 
   nb::object result_of(const Matched& found) const {
@@ -66,6 +75,7 @@ class KeyMatcher {
   nb::object index_;
   nb::type_object result_;
   nb::tuple rest_;
+  nb::object unfit_;
 };
 
 }  // namespace
@@ -76,9 +86,12 @@ void bind_key_matcher(nb::module_& module) {
       module, "KeyMatcher",
       "Index.match for keys that are objects with token_ids, limit, extra_key and cache_salt. The last two make the "
       "namespace (extra_key, None, cache_salt).")
-      .def(nb::init<nb::handle_t<Index>, nb::type_object, nb::tuple>(), "index"_a, "result"_a, "rest"_a,
+      .def(nb::init<nb::handle_t<Index>, nb::type_object, nb::tuple, nb::object>(), "index"_a, "result"_a, "rest"_a,
+           "unfit"_a = nb::none(),
            "result: a subclass of tuple, such as a NamedTuple.\nrest: its elements after the length and, three times, "
-           "the hit.")
+           "the hit.\nunfit: a callable of one text. If it is given, it is called with the reason why a prompt cannot "
+           "be a "
+           "key, and the result is a hit of nothing; otherwise UnfitKey is raised.")
       .def("match", &KeyMatcher::match, "params"_a, "Returns the result for params.key.")
       .def("touch", &KeyMatcher::touch, "key"_a, "Counts as a use of the longest resident prefix.");
 }

@@ -20,10 +20,12 @@
 #include <lab/curve.h>
 #include <lab/curve_json.h>
 #include <workload/generator.h>
+#include <workload/json_file.h>
 #include <workload/trace_formats.h>
 
 #include "configuration.h"
 #include "ends.h"
+#include "gil.h"
 #include "registry.h"
 
 namespace canopy::python {
@@ -35,7 +37,8 @@ struct Source {
   std::uint64_t block = 0, seed = 0;
 
   std::unique_ptr<workload::RequestSource> open() const {
-    return trace ? take(workload::open_trace(*trace, block)) : take(workload::open_generator(*workload, seed));
+    return trace ? take(workload::open_trace(for_system(*trace), block))
+                 : take(workload::open_generator(for_system(*workload), seed));
   }
   /// Returns the tokens of a block; 1 if the requests have tokens.
   Units block_tokens() const {
@@ -54,7 +57,7 @@ class Copies {
   explicit Copies(Ends& ends) : ends_(ends) {}
   std::shared_ptr<EvictionStrategy> make(nb::handle original) {
     std::shared_ptr<PythonPolicy> policy;
-    const nb::gil_scoped_acquire gil;
+    const WithPython gil;
     policy = std::make_shared<PythonPolicy>(nb::module_::import_("copy").attr("deepcopy")(original));
     ends_.watch(policy);  // keeps it until the comparison ends, because destroying it needs the GIL
     return policy;
@@ -140,7 +143,7 @@ std::string compare_with(const Comparing& order) {
   const auto source = order.source.open();
   const auto start = std::chrono::steady_clock::now();
   auto comparison = [&]() -> Result<lab::Comparison> {
-    const nb::gil_scoped_release free;
+    const WithoutPython free;
     auto trace = lab::read_trace(*source, reading, {});
     if (!trace) return trace.error();
     if (trace->stopped) return lab::Comparison{};
@@ -165,12 +168,12 @@ std::string curve_with(const Source& from, const lab::CurveBuilder::Options& opt
   lab::CurveBuilder builder(options);
   std::uint64_t count = 0;
   {
-    const nb::gil_scoped_release free;
+    const WithoutPython free;
     workload::ClientRequest request;
     for (; !ends.asked(); ++count) {
       auto more = source->next(request);
       if (!more) {
-        const nb::gil_scoped_acquire gil;
+        const WithPython gil;
         refuse(more.error());
       }
       if (!*more) break;
@@ -187,7 +190,9 @@ std::string curve_with(const Source& from, const lab::CurveBuilder::Options& opt
       refuse(Error{fmt::format("curve: a capacity of {} does not hold one page of {} tokens", plural(capacity, "token"),
                                options.page_size)});
   if (const std::string flaw = builder.flaw_of_sample(); !flaw.empty()) refuse(Error{"curve: " + flaw});
-  return text_of(lab::json_of(builder.curve(capacities, {})));
+  nlohmann::ordered_json json = lab::json_of(builder.curve(capacities, {}));
+  json["doubts"] = source->doubts();
+  return text_of(json);
 }
 
 }  // namespace

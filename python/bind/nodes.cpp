@@ -1,11 +1,13 @@
 #include "nodes.h"
 
+#include <canopy/base/printable.h>
 #include <nanobind/stl/string.h>
 
 #include <string>
 #include <vector>
 
 #include "columns.h"
+#include "spaces.h"
 
 namespace canopy::python {
 namespace {
@@ -35,7 +37,7 @@ nb::dict columns_of(const PrefixIndex& index, const std::function<std::string(Na
   columns["node"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.facts.id); });
   columns["parent"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.parent); });
   nb::list names;
-  for (const Row& row : all.rows) names.append(name_of(row.facts.space));
+  for (const Row& row : all.rows) names.append(shown(shown_name(name_of(row.facts.space))));
   columns["space"] = names;
   columns["begin"] = fact(&NodeFacts::begin);
   columns["length"] = fact(&NodeFacts::length);

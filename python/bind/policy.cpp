@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "columns.h"
+#include "gil.h"
+#include "spaces.h"
 
 namespace canopy::python {
 namespace {
@@ -73,6 +75,12 @@ nb::object node_columns(std::span<const NodeFacts> nodes) {
   columns.attr("used") = clock.used;
   columns.attr("capacity") = clock.capacity;
   return columns;
+}
+
+/// Calls a method of a policy.
+template <class... Args>
+nb::object ask(const nb::object& method, Args&&... args) {
+  return unless_python_ends([&] { return method(std::forward<Args>(args)...); });
 }
 
 /// Throws an exception of Python, to which raise_failure() can add a result.
@@ -184,14 +192,31 @@ void PythonPolicy::raise_failure(const nb::object& result) {
   }
 }
 
+std::string PythonPolicy::take_failure(const nb::object& result) {
+  try {
+    raise_failure(result);
+  } catch (nb::python_error& error) {
+    if (!PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception)) throw;
+    std::string text = nb::str(error.type().attr("__name__")).c_str();
+    try {
+      text += ": " + nb::cast<std::string>(shown(Utf8(nb::str(error.value())).bytes));
+    } catch (const std::exception&) {  // it has no text
+    }
+    return text;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
 /// Calls a method of the policy. After the first exception, the policy no longer takes part in decisions.
 template <class Call>
 void PythonPolicy::call(const nb::object& method, Call&& call) {
   if (failure_ || !method.is_valid()) return;
-  const nb::gil_scoped_acquire gil;
+  const WithPython gil;
   const nb::error_scope outer;  // an object may be destroyed, and call the policy, while an exception is on its way
   try {
-    call();
+    unless_python_ends(call);
   } catch (...) {
     failure_ = std::current_exception();
   }
@@ -202,8 +227,8 @@ Rank PythonPolicy::rank(const NodeFacts& node) {
   call(rank_, [&] {
     const NodeLender::Loan loan(lender_, node);
     PyObject* arguments[] = {nullptr, loan.get()};
-    const nb::object answer =
-        nb::steal(PyObject_Vectorcall(rank_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    const nb::object answer = nb::steal(unless_python_ends(
+        [&] { return PyObject_Vectorcall(rank_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr); }));
     if (!answer.is_valid()) nb::raise_python_error();
     rank = rank_of(answer.ptr());
   });
@@ -235,7 +260,7 @@ void PythonPolicy::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> r
   }
   std::vector<Rank> answers(nodes.size());
   call(rank_many_, [&] {
-    read_ranks(rank_many_(node_columns(nodes)), answers);
+    read_ranks(ask(rank_many_, node_columns(nodes)), answers);
     std::ranges::copy(answers, ranks.begin());
   });
 }
@@ -244,7 +269,7 @@ bool PythonPolicy::spare(const NodeFacts& node) {
   bool spared = false;
   call(spare_, [&] {
     const NodeLender::Loan loan(lender_, node);
-    spared = nb::cast<bool>(nb::bool_(spare_(nb::handle(loan.get()))));
+    spared = nb::cast<bool>(nb::bool_(ask(spare_, nb::handle(loan.get()))));
   });
   return spared;
 }
@@ -252,16 +277,16 @@ bool PythonPolicy::spare(const NodeFacts& node) {
 void PythonPolicy::evicted(const NodeFacts& node, const Eviction& eviction) {
   call(evicted_, [&] {
     const NodeLender::Loan loan(lender_, node);
-    evicted_(nb::handle(loan.get()), EvictionView{eviction.cause, prints_of(eviction.prefix_prints)});
+    ask(evicted_, nb::handle(loan.get()), EvictionView{eviction.cause, prints_of(eviction.prefix_prints)});
   });
 }
 
 void PythonPolicy::cleared() {
-  call(cleared_, [&] { cleared_(); });
+  call(cleared_, [&] { ask(cleared_); });
 }
 
 void PythonPolicy::arrived(const RequestFacts& request) {
-  call(arrived_, [&] { arrived_(RequestView(request)); });
+  call(arrived_, [&] { ask(arrived_, RequestView(request)); });
 }
 
 void PythonPolicy::ended(const RequestFacts& request, Path& path) {
@@ -276,7 +301,7 @@ void PythonPolicy::ended(const RequestFacts& request, Path& path) {
         view.path = nullptr;
       }
     } const end{*view};
-    ended_(RequestView(request), object);
+    ask(ended_, RequestView(request), object);
   });
 }
 

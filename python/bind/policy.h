@@ -30,6 +30,9 @@ class PythonPolicy final : public EvictionStrategy {
   /// Raises the first exception, if there was one. `result`, if it is an object, is what the failed call would have
   /// returned: the exception gets it as `canopy_result`, so that no slot is lost. REQUIRES: the GIL.
   void raise_failure(const nb::object& result = {});
+  /// Returns the first exception as a text, "KeyError: 'a'". Raises what is no Exception, such as KeyboardInterrupt: it
+  /// is not the policy's. REQUIRES: failed(), and the GIL.
+  std::string take_failure(const nb::object& result = {});
 
   Rank rank(const NodeFacts& node) override;
   void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) override;

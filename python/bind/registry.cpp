@@ -65,6 +65,11 @@ Registry& registry() {
 
 void refuse(const Error& error) { throw nb::value_error(printable_lines(error.text).c_str()); }
 
+std::string for_system(std::string text) {
+  if (text.find('\0') != std::string::npos) throw nb::value_error("embedded null character");
+  return text;
+}
+
 std::string yaml_of(nb::handle value) {
   if (value.is_none()) return "null";
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True ? "true" : "false";

@@ -21,6 +21,10 @@ T take(Result<T> result) {
   return std::move(*result);
 }
 
+/// Returns a path, or the name of a feed. Throws ValueError if it has a null character, at which the system would cut
+/// it.
+std::string for_system(std::string text);
+
 /// Returns None, a number, text, a list or a dictionary as YAML flow text. Throws TypeError for anything else.
 std::string yaml_of(nb::handle value);
 

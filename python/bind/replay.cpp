@@ -22,6 +22,8 @@
 #include "columns.h"
 #include "configuration.h"
 #include "ends.h"
+#include "feed_exit.h"
+#include "gil.h"
 #include "registry.h"
 
 namespace canopy::python {
@@ -82,8 +84,8 @@ struct Order {
 };
 
 std::unique_ptr<workload::RequestSource> source_of(const Order& order) {
-  if (order.trace) return take(workload::open_trace(*order.trace, order.block));
-  return take(workload::open_generator(*order.workload, order.seed));
+  if (order.trace) return take(workload::open_trace(for_system(*order.trace), order.block));
+  return take(workload::open_generator(for_system(*order.workload), order.seed));
 }
 
 /// Outputs never replace inputs.
@@ -108,6 +110,7 @@ nb::tuple replay_with(Order order) {
   Policy policy;
   if (!order.policy.is_none()) policy = make_policy(order.policy);
   const auto engine = take(Engine::create(config, registry()));
+  remove_at_exit(config.feed);
   if (policy.strategy)
     for (std::size_t g = 0; g < engine->groups(); ++g)
       if (!engine->use_policy(g, policy.strategy, policy.name))
@@ -124,7 +127,7 @@ nb::tuple replay_with(Order order) {
   if (!order.progress.is_none())
     progress = [&](double share, std::uint64_t count) { ends.call([&] { order.progress(share, count); }); };
   auto report = [&] {
-    const nb::gil_scoped_release free;
+    const WithoutPython free;
     return replay::run(*engine, *source, order.options, progress);
   }();
   FeedSink* const feed = engine->feed();

@@ -116,6 +116,10 @@ nb::object slots_of(std::span<const Page> pages, Units page) {
 
 /// Implements the buffer protocol: int64 in one dimension.
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  if (!nb::inst_ready(nb::handle(self))) {
+    PyErr_SetString(PyExc_TypeError, "this object was not made");
+    return -1;
+  }
   auto& buffer = *nb::inst_ptr<SlotBuffer>(nb::handle(self));
   static Py_ssize_t step = sizeof(std::int64_t);
   if (PyBuffer_FillInfo(view, self, buffer.slots.get(), buffer.count * step, 0, flags) != 0) return -1;
@@ -125,7 +129,10 @@ static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (view->strides) view->strides = &step;
   return 0;
 }
-static Py_ssize_t length_of(PyObject* self) { return nb::inst_ptr<SlotBuffer>(nb::handle(self))->count; }
+static Py_ssize_t length_of(PyObject* self) {
+  if (!nb::inst_ready(nb::handle(self))) return 0;
+  return nb::inst_ptr<SlotBuffer>(nb::handle(self))->count;
+}
 
 void bind_slots(nb::module_& module) {
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},

@@ -27,6 +27,7 @@ from ._core import (
     plugins,
 )
 from .comparing import Comparison, Curve, compare, curve
+from .doubts import DoubtWarning
 from .feed import Feed
 from .policy import Policy
 from .replaying import Report, replay
@@ -36,6 +37,7 @@ __all__ = [
     "Added",
     "Comparison",
     "Curve",
+    "DoubtWarning",
     "Engine",
     "Eviction",
     "Feed",

@@ -10,6 +10,7 @@ from typing import Any, Callable, Sequence
 import numpy
 
 from . import _core, frames
+from .doubts import warn_of
 from .replaying import default_engine, one_source, within
 
 
@@ -40,6 +41,7 @@ class Comparison:
     largest_request: int
     violations: int
     violation_reports: list[str]
+    doubts: list[dict[str, Any]]
     notes: list[str]
     seconds: float
     row_columns: dict[str, Any] = dataclasses.field(compare=False)
@@ -88,6 +90,7 @@ class Curve:
     enough_tokens: int
     half_tokens: int
     nine_tenths_tokens: int
+    doubts: list[dict[str, Any]]
     point_columns: dict[str, Any] = dataclasses.field(compare=False)
 
     def columns(self) -> dict[str, Any]:
@@ -167,7 +170,8 @@ def compare(
         seed=seed,
         progress=progress,
     )
-    found = {"violation_reports": [], "notes": [], **json.loads(text), "source": os.path.basename(path)}
+    found = {"violation_reports": [], "doubts": [], "notes": [], **json.loads(text), "source": os.path.basename(path)}
+    warn_of(found["doubts"])
     rows = [{**row, "capacity": row["capacity_tokens"], "regret_tokens": row["regret"]["tokens"]} for row in found["rows"]]
     parts = [
         {"policy": row["policy"], "capacity": row["capacity"], "by": kind, "part": one["name"], **one}
@@ -226,7 +230,8 @@ def curve(
         seed=seed,
         progress=progress,
     )
-    found = {**json.loads(text), "source": os.path.basename(path)}
+    found = {"doubts": [], **json.loads(text), "source": os.path.basename(path)}
+    warn_of(found["doubts"])
     capacity = numpy.array([point["capacity_tokens"] for point in found["points"]], "u8")
     columns = {"capacity": capacity, **_columns(found["points"], "hit_tokens hit_rate error stay_seconds")}
     return Curve(**_figures(Curve, found), point_columns=columns)

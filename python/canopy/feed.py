@@ -93,6 +93,12 @@ class Feed:
         return self._sums()
 
     @property
+    def doubts(self) -> list[dict]:
+        """Reasons why the figures may not be those of the engine, each with kind, count and sentence: a recording that was
+        cut, damaged, or never ended by its writer; drift, impossible or lost events. Empty: none is known."""
+        return self._open().doubts()
+
+    @property
     def hit_rate(self) -> float:
         """Hit rate of the requests seen, 0 to 1."""
         sums = self._sums()

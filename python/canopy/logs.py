@@ -10,6 +10,7 @@ The log may be compressed with gzip. This file also runs without the package: py
 import datetime
 import gzip
 import json
+import os
 import re
 import sys
 
@@ -145,10 +146,16 @@ def each(path, read):
                 yield found
 
 
+def state_of(path):
+    facts = os.stat(path)
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
 def requests(path, notes):
     """Yields the requests of a log in Canopy's format, and appends messages for the user to `notes`. Reads the log twice,
     because the length of an answer comes long after the request."""
     answers, clock, lengths, without, unanswered = {}, Clock(), [], 0, 0
+    state = state_of(path)
     for name, tokens, adds in each(path, answer_of):
         answers[name] = answers.get(name, 0) + tokens if adds else max(answers.get(name, 0), tokens)
     for name, time, tokens, space, priority in each(path, lambda line: request_of(line, clock)):
@@ -159,6 +166,9 @@ def requests(path, notes):
         unanswered += not answers.get(name)
         others = {"namespace": space, "priority": priority, "output_tokens": answers.get(name)}
         yield {"time_ms": time} | {key: value for key, value in others.items() if value} | {"tokens": tokens}
+    if state_of(path) != state:
+        raise LogError(f"{path}: was changed between the two times that it is read, so requests and lengths of answers may not "
+                       "fit; copy the log first")
     if not lengths and not without:
         raise LogError(f"{path}: has no requests; expected a log of SGLang with the token ids of the requests "
                        "(--log-requests --log-requests-level 3) or of vLLM with prompt_token_ids (--enable-log-requests)")

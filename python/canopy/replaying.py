@@ -10,6 +10,7 @@ from typing import Any, Callable
 import numpy
 
 from . import _core, frames
+from .doubts import warn_of
 
 # Figures that have another name in Python.
 _NAMES = {"capacity_tokens": "capacity"}
@@ -24,12 +25,15 @@ class Report(_Figures):
     policy               policy of the first group
     tiers                figures of the tiers below the pools, as in the JSON of `canopy replay --json`
     violation_reports    violations in words
-    notes                messages about memory that the system refused
+    doubts               reasons why the figures are not those of what was asked for, each with kind, count and sentence, such
+                         as memory that the system refused; there was a DoubtWarning for each
+    notes                advice for a reader of the figures
     """
 
     policy: str
     tiers: dict[str, Any]
     violation_reports: list[str]
+    doubts: list[dict[str, Any]]
     notes: list[str]
     namespace_names: list[str] = dataclasses.field(compare=False)
     request_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
@@ -176,6 +180,7 @@ def replay(
     known = {field.name for field in dataclasses.fields(Report)}
     tiers = {name: value for name, value in row.items() if name not in known and name != "config"}
     own = {name: value for name, value in row.items() if name in known}
+    warn_of(own["doubts"])
     return Report(**own, tiers=tiers, namespace_names=namespaces, request_columns=requests, sample_columns=samples)
 
 

@@ -299,3 +299,63 @@ def test_nothing_is_left_of_it():
         manager.request(path(number, 1))
     del manager
     gc.collect()
+
+
+@pytest.mark.parametrize("policy", ["lru", "s3_fifo"])
+def test_the_length_of_a_chunk_is_not_that_of_the_part_at_the_end_of_a_prompt(policy):
+    def facts(tokens, short):
+        core = _core.Chunks(8, policy, tokens=tokens)
+        if short:  # vLLM looks for a part of a chunk, which ends at token 12
+            (part,) = path("short")
+            context = Context()
+            context._offload_key_positions = {part: 12}
+            core.accessed([part], context)
+            core.insert(part, Chunk(7), context)
+            core.finished([[part]], set(), context)
+        keys = path("a", 1, 2, 3)
+        context = Context(keys)
+        for number, key in enumerate(keys):
+            core.insert(key, Chunk(number), context)
+            core.mark_evictable(key)
+        core.finished([keys], set(), context)
+        gone = [key for key, _ in core.evict(2, set())]
+        assert gone == [keys[3], keys[2]] or short
+        return core.facts()["page_size"]
+
+    assert facts({}, False) == facts({0: PAGE}, False) == facts({0: PAGE}, True) == PAGE
+    core = _core.Chunks(8, policy)  # nobody says it: an empty tier takes the next one
+    context = Context()
+    context._offload_key_positions = {path("short")[0]: 12}
+    core.accessed(path("short"), context)
+    assert core.facts()["page_size"] == 12
+    keys = path("a", 1)
+    core.insert(keys[0], Chunk(0), Context(keys))
+    assert core.facts()["page_size"] == PAGE
+
+
+def test_ctrl_c_is_not_the_policys():
+    class Raises(canopy.Policy):
+        what = None
+
+        def rank(self, node):
+            if self.what:
+                raise self.what
+            return node.last_access
+
+    policy = Raises()
+    core = _core.Chunks(4, policy)
+    keys = path("a", 1, 2)
+    context = Context(keys)
+    for number, key in enumerate(keys):
+        core.insert(key, Chunk(number), context)
+        core.mark_evictable(key)
+    policy.what = KeyboardInterrupt()
+    assert len(core.evict(1, {keys[0]})) == 1
+    with pytest.raises(KeyboardInterrupt):  # it is the user's, and the policy stays
+        core.take_failure()
+    policy.what = None
+    assert core.policy == "Raises" and core.take_failure() == "" and len(core.chunks) == 2
+    policy.what = ZeroDivisionError("mine")
+    core.mark_non_evictable(keys[1])
+    core.mark_evictable(keys[1])
+    assert "ZeroDivisionError: mine; chunks leave in the order of lru" in core.take_failure() and core.policy == "lru"

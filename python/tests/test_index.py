@@ -6,6 +6,7 @@ import typing
 import canopy
 import numpy
 import pytest
+from canopy import _core
 
 
 def slots(first_page: int, tokens: int, page: int = 16) -> numpy.ndarray:
@@ -204,7 +205,7 @@ def test_namespaces():
     assert tree.match([1, 2], space=("tenant", None, "lora")).length == 0
     assert "tenant/lora/*" in tree.tree()
     tree.insert([1, 2], [3, 4], space=("tenant", "lora", "another salt"))
-    assert "tenant/lora/*1  2 tokens" in tree.tree() and "tenant/lora/*4  2 tokens" in tree.tree(), "two secrets"
+    assert "tenant/lora/*1  2 tokens" in tree.tree() and "tenant/lora/*2  2 tokens" in tree.tree(), "two secrets"
     with pytest.raises(TypeError, match="space"):
         tree.match([1], space=7)
 
@@ -255,7 +256,7 @@ def test_tree_in_text_and_columns():
     assert columns["length"].tolist() == [32, 32, 32]
     assert columns["parent"][1] == columns["node"][0]
     text = tree.tree()
-    assert text.splitlines()[0] == "shared  96 tokens in 3 nodes" and text.count("32 tokens") == 3
+    assert text.splitlines()[0] == "(shared)  96 tokens in 3 nodes" and text.count("32 tokens") == 3
     assert "2 more nodes, 64 tokens" in tree.tree(lines=3)
     with pytest.raises(ValueError, match="text"):
         tree.tree("xml")
@@ -390,3 +391,90 @@ def test_changes_say_what_came_and_left():
     assert index.request_begun(4, 0) == 0  # a log is no feed
     with pytest.raises(ValueError, match="changes=True"):
         canopy.Index().take_changes()
+
+
+def test_a_look_up_makes_no_namespace_and_one_that_nothing_needs_is_forgotten():
+    tree = canopy.Index(16)
+    ids = array.array("q", IDS[:32])
+    early = tree.match(ids, space=(None, None, "early"))  # nothing is there, and it keeps its name
+    for number in range(3000):
+        assert tree.match(ids, space=(None, None, f"salt {number}")).length == 0
+    assert len(tree.flush(("a", None, "b"))) == 0 and tree.use()["spaces"] == 1
+    kept = tree.lock(ids, space="kept")  # a hold of nothing
+    hits = {}
+    for number in range(3000):
+        space = (None, None, f"salt {number}")
+        tree.insert(ids, slots(1 + 2 * number, 32), space=space)
+        if number % 100 == 0:
+            hits[space] = tree.match(ids, space=space)
+        if number >= 10:
+            tree.evict(32)  # the oldest
+    assert tree.use()["spaces"] < 2100 and len(tree) == 320
+    for space, hit in hits.items():  # what is not in the tree has no slots of another salt
+        assert tree.hold(hit).length == tree.match(ids, space=space).length == 0
+    kept.insert(ids, slots(7000, 32))
+    tree.hold(early).insert(ids, slots(8000, 32))
+    assert tree.slots(tree.match(ids, space="kept"))[0] == 7000 * 16
+    assert tree.slots(tree.match(ids, space=(None, None, "early")))[0] == 8000 * 16
+    assert tree.match(ids).length == tree.match(ids, space=(None, None, "later")).length == 0
+
+
+def test_changes_name_the_namespaces_that_they_had():
+    tree = canopy.Index(16, changes=True)
+    alive = {}
+    for number in range(5000):
+        space = (None, None, f"salt {number}")
+        tree.insert(IDS[:16], slots(1 + number, 16), space=space)
+        if number % 3 == 0:
+            tree.evict(16)
+        if number % 7 == 0:
+            for kind, *facts in tree.take_changes():
+                if kind == "added":
+                    alive[facts[0]] = facts[2]
+                else:
+                    del alive[facts[0]]
+            assert len(alive) == tree.use()["nodes"]
+            assert all(tree.match(IDS[:16], space=space).length == 16 for space in list(alive.values())[-20:])
+
+
+def test_half_of_a_surrogate_pair_is_a_name_like_others():
+    tree = canopy.Index(16)
+    tree.insert(IDS, slots(1, 64), space=(None, None, "\ud800"))
+    assert tree.match(IDS, space=(None, None, "\ud800")).length == 64
+    assert not any(tree.match(IDS, space=(None, None, salt)).length for salt in ("\udc00", "\\ud800", "?", "\ufffd"))
+    tree.insert(IDS, slots(10, 64), space="\udfff")
+    assert "\ufffd" in tree.tree()  # names are shown by marks
+    with pytest.raises(ValueError, match="null character"):
+        canopy.Index(16, feed="a\0b")
+
+
+def test_a_prompt_that_cannot_be_a_key_may_be_one_that_is_not_cached():
+    tree = filled(1)
+    Result = typing.NamedTuple("Result", [("length", int), ("a", object), ("b", object), ("c", object)])
+    keys = types.SimpleNamespace
+    told = []
+    for unfit in (array.array("q", [-1, 2]), array.array("q", [2**32, 2]), array.array("i", [-1])):
+        key = keys(key=keys(token_ids=unfit, extra_key=None, cache_salt=None, limit=None))
+        with pytest.raises(_core.UnfitKey, match="from 0 to 4294967295"):
+            _core.KeyMatcher(tree, Result, ()).match(key)
+        found = _core.KeyMatcher(tree, Result, (), told.append).match(key)
+        assert found.length == 0 and tree.hold_whole(found.a).length == 0
+    assert len(told) == 3 and "from 0 to 4294967295" in told[0] and issubclass(_core.UnfitKey, ValueError)
+
+
+def test_a_class_that_does_not_make_its_index():
+    class Mine(canopy.Index):
+        def __init__(self): ...
+
+    class Engine(canopy.Engine):
+        def __init__(self): ...
+
+    class Groups(_core.GroupIndex):
+        def __init__(self): ...
+
+    for call in (lambda: Mine().match([1]), lambda: Mine().insert([1], [1]), lambda: Mine().lock([1]),
+                 lambda: Mine().evict(1), lambda: _core.KeyMatcher(Mine(), tuple, ()), lambda: Groups().find([1]),
+                 lambda: Groups().insert([1], [0]), lambda: Groups().evict(0), lambda: Engine().begin([1, 2, 3]),
+                 lambda: Engine().fetch([1, 2]), lambda: memoryview(_core.SlotBuffer.__new__(_core.SlotBuffer))):
+        with pytest.raises(TypeError):
+            call()

@@ -66,3 +66,23 @@ def test_docstrings():
         assert thing.__doc__, name
         for method in (m for m in vars(thing) if not m.startswith("_")) if isinstance(thing, type) else ():
             assert getattr(thing, method) is not None
+
+
+def test_a_subinterpreter_that_tries_to_import_it_changes_nothing():
+    code = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import canopy
+tree = canopy.Index(1)
+tree.insert([1, 2], [1, 2])
+try:
+    print(interpreters.run_string(interpreters.create(), "import canopy"))
+except Exception as error:
+    print(error)
+assert tree.match([1, 2]).length == 2 and canopy.Index(1).match([1]).length == 0
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "main interpreter only" in done.stdout or "numpy" in done.stdout.lower(), done.stdout

@@ -301,3 +301,70 @@ def test_prints_are_read_where_they_are_wanted():
     policy.reads_prints = "some"
     with pytest.raises(ValueError, match="'requests' or 'all'"):
         canopy.Index(1, policy=policy)
+
+
+class Raises(canopy.Policy):
+    """Raises once, in the method that is named."""
+
+    where, what = "", staticmethod(lambda: KeyError("mine"))
+
+    def _once(self, where):
+        if self.where == where:
+            self.where = ""
+            raise self.what()
+
+    def rank(self, node):
+        self._once("rank")
+        return -node.last_access  # mru
+
+    def spare(self, node):
+        self._once("spare")
+        return False
+
+    def evicted(self, node, why):
+        self._once("evicted")
+
+
+@pytest.mark.parametrize("where, call", [("rank", "insert"), ("rank", "match"), ("rank", "release"), ("spare", "evict"),
+                                         ("evicted", "evict"), ("evicted", "evict_buffer")])
+@pytest.mark.parametrize("group", [False, True])
+def test_a_policy_that_raises_is_replaced_by_lru_where_that_is_asked_for(where, call, group):
+    policy, told = Raises(), []
+    if group:
+        tree = canopy._core.GroupIndex(1, policy, [], on_policy_failure=told.append)
+        insert = lambda ids: tree.insert(ids, [0]).hold.release()
+        evict = lambda: sum(len(numbers) for numbers in tree.evict(0))
+    else:
+        tree = canopy.Index(1, policy, on_policy_failure=told.append)
+        insert = lambda ids: tree.insert(ids, list(range(ids[0], ids[0] + len(ids))))
+        evict = lambda: len(tree.evict(4) if call == "evict" else tree.evict_buffer(4))
+    for first in (1, 10, 20):
+        insert(list(range(first, first + 4)))
+    policy.where = where
+    if call == "insert":
+        insert([30, 31, 32, 33])
+    elif call == "match":  # it splits a node
+        tree.find([1, 2]) if group else tree.match([1, 2])
+        policy.where = ""
+    elif call == "release":
+        hold = tree.insert([1, 2, 3, 4], [4]).hold if group else tree.lock([1, 2, 3, 4])
+        hold.release()
+        tree.find([9]) if group else tree.match([9])
+    before = sum(tree.sizes(0)) if group else len(tree)
+    assert evict() == before - (sum(tree.sizes(0)) if group else len(tree)) > 0
+    if call != "match":
+        assert told == ["the policy 'Raises' raised KeyError: 'mine'; the order is that of lru from now on"]
+        assert tree.policy == "lru"
+    while before := evict():
+        pass
+    assert not (sum(tree.sizes(0)) if group else len(tree))
+
+
+def test_ctrl_c_is_not_the_policys():
+    policy, told = Raises(), []
+    tree = canopy.Index(1, policy, on_policy_failure=told.append)
+    tree.insert([1, 2], [1, 2])
+    policy.where, policy.what = "evicted", KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt) as raised:
+        tree.evict(2)
+    assert list(raised.value.canopy_result) == [1, 2] and tree.policy == "Raises" and not told

@@ -147,3 +147,33 @@ def test_requests_are_shown_from_their_prefill_to_their_end(feed):
     other.finished_reason = FINISH_ABORT()
     feed.requests.released(other)
     assert row(feed, 1, phase="aborted") == dict(phase="aborted")
+
+
+def test_a_look_between_an_announced_insert_and_the_insert_loses_no_reason(feed):
+    request = Request("a", 13)
+    feed.requests.committed(request, None, 4, 8)
+    request.output_ids += [1]  # an insert is announced while the request decodes
+    feed.requests.inserts(request, None, 4, 12)
+    looks, tell = [], feed.requests._tell
+    feed.requests._tell = lambda told, phase, computed: looks.append(phase) or tell(told, phase, computed)
+    feed.requests.look()
+    assert not looks
+    feed.index.insert(range(1, 13), range(4, 16))
+    feed.requests.committed(request, None, 4, 12)
+    feed.requests.look()
+    assert looks == ["committed", "running"]
+
+
+def test_a_pool_that_cannot_be_asked_ends_no_feed(caplog):
+    asked = []
+
+    def pool():
+        asked.append(1)
+        return "many", None
+
+    requests = Requests(canopy.Index(4), pool)
+    until = time.monotonic() + 20
+    while len(asked) < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert len(asked) >= 3 and caplog.text.count("the feed may show running requests late") == 1
+    del requests

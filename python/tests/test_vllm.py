@@ -2,6 +2,7 @@
 import ctypes
 import importlib
 import logging
+import os
 import sys
 import types
 from abc import ABC
@@ -251,7 +252,10 @@ def test_a_chunk_that_is_offered_again_has_the_position_of_its_own_request(vllm,
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_job_of_the_tier_below_that_cannot_begin_ends_once(vllm, monkeypatch, caplog):
+@pytest.fixture
+def tier(vllm, monkeypatch):
+    """Our module of the tier, on a vLLM whose modules have anything."""
+
     class Anything(types.ModuleType):
         def __getattr__(self, name):
             return types.SimpleNamespace(STORAGE="storage") if name == "Medium" else type(name, (), {})
@@ -260,9 +264,11 @@ def test_a_job_of_the_tier_below_that_cannot_begin_ends_once(vllm, monkeypatch, 
         monkeypatch.setitem(sys.modules, name, Anything(name))
     sys.modules[f"{PACKAGE}.tiering.base"].JobResult = lambda job, success: (job, success)
     monkeypatch.delitem(sys.modules, "canopy.engines.vllm_tier", raising=False)
-    tier = importlib.import_module("canopy.engines.vllm_tier")
+    yield importlib.import_module("canopy.engines.vllm_tier")
     sys.modules.pop("canopy.engines.vllm_tier")
 
+
+def test_a_job_of_the_tier_below_that_cannot_begin_ends_once(tier, caplog):
     made = object.__new__(tier.CanopyTier)  # without a storage: its jobs begin in Canopy's own thread
     missed = []
     made._jobs, made._failed, made._lookups = {}, [], types.SimpleNamespace(mark_miss=missed.extend)
@@ -279,3 +285,104 @@ def test_a_job_of_the_tier_below_that_cannot_begin_ends_once(vllm, monkeypatch, 
         made.submit_store(job(1)), made.submit_load(job(2)), made.submit_load(job(3))
     assert sorted(made.get_finished_jobs()) == [(1, False), (2, False), (3, False)] and missed == [b"k"] * 2
     assert made.get_finished_jobs() == [] and caplog.text.count("on purpose; the tier below the CPU is empty") == 1
+
+
+class Engine:
+    """The options of a running engine, as far as the tier looks at them, and what vLLM makes of them."""
+
+    def __init__(self, layout="NHD", revision=None, commit=None, quantization=None, hf_overrides=None, draft=None, runner=False):
+        values = types.SimpleNamespace
+        model = values(model="org/model", revision=revision, quantization=quantization, hf_overrides=hf_overrides or {},
+                       dtype="bfloat16", hf_config=values(_commit_hash=commit))
+        self.config = values(
+            cache_config=values(kv_cache_layout=layout, cache_dtype="auto"), model_config=model, use_v2_model_runner=runner,
+            speculative_config=draft and values(draft_model_config=values(model=draft, revision=None)))
+
+    def connector(self, call):
+        """Calls as OffloadingConnector.__init__ does, several calls below it."""
+        vllm_config = self.config  # noqa: F841
+        return (lambda: call())()
+
+
+def test_bytes_of_another_layout_or_model_have_another_meaning(tier, monkeypatch):
+    mapper = types.SimpleNamespace(rank=0, get_run_config=lambda: {"model_name": "org/model"})
+    monkeypatch.setattr(tier, "FileMapper", types.SimpleNamespace(from_offloading_spec=lambda **_: mapper))
+    spec = types.SimpleNamespace(blocks_per_chunk=1)
+
+    def meaning(engine, own=""):
+        return engine.connector(lambda: tier.meaning_of(spec, 8192, own))
+
+    rotate, widen = (lambda config: config), type("Widen", (), {"__call__": lambda self, config: config})
+    engines = [
+        Engine(), Engine(layout="HND"), Engine(revision="v2"), Engine(commit="abc"), Engine(quantization="fp8"),
+        Engine(hf_overrides={"rope_theta": 1}), Engine(hf_overrides=rotate), Engine(draft="org/draft"), Engine(runner=True),
+    ]
+    texts = [meaning(engine) for engine in engines] + [meaning(Engine(), "weights 2")]
+    assert len(set(texts)) == len(texts) and all(" at 0x" not in text for text in texts)
+    again = [Engine(hf_overrides={"b": 1, "a": 2}), Engine(hf_overrides={"a": 2, "b": 1})]
+    assert meaning(again[0]) == meaning(again[1]) and meaning(Engine()) == texts[0]
+    for unknown in (Engine(layout=None), types.SimpleNamespace(connector=lambda call: call())):
+        with pytest.raises(RuntimeError, match="does not say which layout .* remove the tier of type CanopyTier"):
+            meaning(unknown)
+
+
+@pytest.mark.parametrize("size, index, folder", [(1, 0, ""), (1, 1, "replica-1"), (2, 0, "replica-0"), (2, 1, "replica-1")])
+def test_each_replica_has_a_folder(tier, size, index, folder):
+    parallel = types.SimpleNamespace(data_parallel_size=size, data_parallel_index=index)
+    assert tier.folder_of(types.SimpleNamespace(config=types.SimpleNamespace(parallel=parallel))) == folder
+
+
+def test_the_length_of_a_chunk_comes_from_the_spec_that_makes_the_policy(vllm):
+    class Spec:
+        blocks_per_chunk = 2
+        config = types.SimpleNamespace(groups=[types.SimpleNamespace(group_id=0, tokens_per_block=8)])
+
+        def get_manager(self):
+            return (lambda: getattr(backend, "canopy:lru")(4))()
+
+    (part,) = path("short")
+    for policy, length in ((Spec().get_manager(), 16), (getattr(backend, "canopy:lru")(4), 12)):
+        context = ReqContext("r")
+        context._offload_key_positions = {part: 12}
+        policy.on_request_access([part], context)
+        policy.insert(part, ChunkStatus(-1, 0), context)
+        assert policy._core.facts()["page_size"] == length
+
+
+def test_the_feed_ends_when_vllms_own_order_takes_over(vllm, monkeypatch):
+    name = f"given-up-{os.getpid()}"
+    monkeypatch.setenv("CANOPY_FEED", name)
+    policy = backend.hazard(4)
+    keys = path("a", 1)
+    context = ReqContext("r", keys)
+    for number, key in enumerate(keys):
+        policy.insert(key, ChunkStatus(-1, number), context)
+    assert name in canopy.Feed.names()
+    policy.mark_evictable(b"no such key")
+    assert policy._core is None and name not in canopy.Feed.names()
+    assert policy.get(keys[1]).chunk_id == 1
+
+
+def test_ctrl_c_in_a_policy_is_raised_and_the_policy_stays(vllm, monkeypatch):
+    class Interrupted(canopy.Policy):
+        now = False
+
+        def rank(self, node):
+            if self.now:
+                raise KeyboardInterrupt
+            return node.last_access
+
+    module = types.ModuleType("interrupted")
+    module.Mine = Interrupted
+    monkeypatch.setitem(sys.modules, "interrupted", module)
+    policy = getattr(backend, "interrupted:Mine")(4)
+    keys = path("a", 1)
+    context = ReqContext("r", keys)
+    policy.insert(keys[0], ChunkStatus(0, 0), context)
+    Interrupted.now = True
+    policy.insert(keys[1], ChunkStatus(0, 1), context)
+    Interrupted.now = False
+    with pytest.raises(KeyboardInterrupt):
+        policy.on_request_finished([keys], set(keys), set(), context)
+    policy.on_request_finished([keys], set(keys), set(), context)
+    assert policy._core is not None and policy._core.policy == "Interrupted"

@@ -80,6 +80,22 @@ struct ThrowsInFree final : Lying {
   }
 };
 
+/// The second call fails, all others do what they must.
+struct ThrowsInOffer final : Lying {
+  void offer(Segment segment) override {
+    if (++offers_ == 2) throw std::runtime_error("its table of segments is full");
+    Plain::offer(segment);
+  }
+  int offers_ = 0;
+};
+struct ThrowsInWithdraw final : Lying {
+  void withdraw(Segment segment) override {
+    if (++withdrawals_ == 2) throw std::runtime_error("its table of segments is full");
+    Plain::withdraw(segment);
+  }
+  int withdrawals_ = 0;
+};
+
 template <class T>
 constexpr CanopyComponent allocator(const char* name) {
   return canopy::provide<canopy::SlotAllocator, T>(name, "lies, in one way");
@@ -95,4 +111,5 @@ CANOPY_PLUGIN("1.0.0", allocator<Instead<0>>("gives_page_0"), allocator<Instead<
               allocator<Refuses>("refuses_free"), allocator<Swallows>("swallows_free"),
               allocator<Counts<kMost, kMost>>("counts_most"), allocator<Counts<0, 0>>("counts_nothing"),
               allocator<Counts<100, 200>>("counts_more_free"), allocator<OneMoreFree>("counts_one_more"),
-              allocator<Throws>("throws_in_allocate"), allocator<ThrowsInFree>("throws_in_free"));
+              allocator<Throws>("throws_in_allocate"), allocator<ThrowsInFree>("throws_in_free"),
+              allocator<ThrowsInOffer>("throws_in_offer"), allocator<ThrowsInWithdraw>("throws_in_withdraw"));

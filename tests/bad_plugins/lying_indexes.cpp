@@ -59,27 +59,27 @@ struct ThrowsInUsePolicy final : Nothing {
 struct FindsMoreThanTheKey final : Nothing {
   using Nothing::Nothing;
   Lock match(const Key& key, const canopy::RequestFacts&) override {
-    return {canopy::NodeId{1}, static_cast<Units>(key.words.size() + 1) * page_, {}};
+    return {canopy::LockId{1}, canopy::NodeId{1}, static_cast<Units>(key.words.size() + 1) * page_, {}};
   }
 };
 struct FindsHalfAPage final : Nothing {
   using Nothing::Nothing;
-  Lock match(const Key&, const canopy::RequestFacts&) override { return {canopy::NodeId{1}, 1, {}}; }
+  Lock match(const Key&, const canopy::RequestFacts&) override { return {canopy::LockId{1}, canopy::NodeId{1}, 1, {}}; }
 };
 struct LocksFromBehind final : Nothing {
   using Nothing::Nothing;
   Lock match(const Key&, const canopy::RequestFacts&) override {
-    return {canopy::NodeId{1}, page_, {2 * page_, 0, 0, 0}};
+    return {canopy::LockId{1}, canopy::NodeId{1}, page_, {2 * page_, 0, 0, 0}};
   }
 };
 struct LocksWithinAPage final : Nothing {
   using Nothing::Nothing;
-  Lock match(const Key&, const canopy::RequestFacts&) override { return {canopy::NodeId{1}, page_, {1, 0, 0, 0}}; }
+  Lock match(const Key&, const canopy::RequestFacts&) override { return {canopy::LockId{1}, canopy::NodeId{1}, page_, {1, 0, 0, 0}}; }
 };
 struct FindsAPage : Nothing {
   using Nothing::Nothing;
   Lock match(const Key& key, const canopy::RequestFacts&) override {
-    return {canopy::NodeId{1}, key.words.size() >= page_ ? page_ : 0, {}};
+    return {canopy::LockId{1}, canopy::NodeId{1}, key.words.size() >= page_ ? page_ : 0, {}};
   }
 };
 struct HasTooManyPages final : FindsAPage {
@@ -96,10 +96,37 @@ struct HasPage final : FindsAPage {
   using Nothing::pages;
   GroupPages pages(const Lock& lock, Units from) override { return row((lock.length - from) / page_, N); }
 };
+/// Gives spans with a size and no address, in all of its results.
+struct HasNoAddresses final : FindsAPage {
+  using FindsAPage::FindsAPage;
+  using Nothing::pages;
+  using Nothing::sizes;
+  static GroupPages nowhere(std::size_t count) {
+    GroupPages pages;
+    pages[0] = {static_cast<const Page*>(nullptr), count};
+    return pages;
+  }
+  canopy::Sizes sizes(std::size_t) const override { return {page_, 0}; }
+  GroupPages pages(const Lock& lock, Units from) override { return nowhere((lock.length - from) / page_); }
+  canopy::Inserted insert(const Lock& lock, const Key&, const GroupPages&, canopy::InsertFacts) override {
+    return {lock, 0, nowhere(1)};
+  }
+  GroupPages release(const Lock&, const canopy::RequestFacts*) override { return nowhere(1); }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor* visitor) override {
+    const std::span<const std::uint32_t> words(static_cast<const std::uint32_t*>(nullptr), page_);
+    if (visitor) visitor->leaving({.facts = {}, .words = words, .pages = nowhere(1)});
+    return nowhere(1);
+  }
+  void visit(canopy::NodeVisitor& visitor) const override {
+    canopy::NodeView view;
+    view.pages = nowhere(1);
+    visitor.node(view);
+  }
+};
 struct InsertsMoreThanTheKey final : Nothing {
   using Nothing::Nothing;
   canopy::Inserted insert(const Lock&, const Key& key, const GroupPages&, canopy::InsertFacts) override {
-    return {{canopy::NodeId{1}, static_cast<Units>(key.words.size() + 1) * page_, {}}, 0, {}};
+    return {{canopy::LockId{1}, canopy::NodeId{1}, static_cast<Units>(key.words.size() + 1) * page_, {}}, 0, {}};
   }
 };
 struct SparesMore final : Nothing {
@@ -189,6 +216,12 @@ struct GivesWords final : canopy::KeyCodec {
     return scratch.words(Words);
   }
 };
+struct GivesNoAddress final : canopy::KeyCodec {
+  Units overlap() const override { return 0; }
+  std::span<const std::uint32_t> encode(std::span<const canopy::Token> tokens, canopy::Scratch&) const override {
+    return {static_cast<const std::uint32_t*>(nullptr), tokens.size()};
+  }
+};
 struct ThrowsInEncode final : canopy::KeyCodec {
   Units overlap() const override { return 0; }
   std::span<const std::uint32_t> encode(std::span<const canopy::Token>, canopy::Scratch&) const override { throw 7; }
@@ -216,13 +249,13 @@ CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("fi
               index<LocksWithinAPage>("locks_within_a_page"), index<LeavesFarPages>("leaves_far_pages"),
               index<HasTooManyPages>("has_too_many_pages"), index<HasNoPages>("has_no_pages"),
               index<HasPage<0x7FFFFFFF>>("has_page_far"), index<HasPage<0xFFFFFFFF>>("has_page_last"),
-              index<InsertsMoreThanTheKey>("inserts_more_than_the_key"), index<SparesMore>("spares_more"),
-              index<Evicts<0xFFFFFFFF, 1>>("evicts_page_last"), index<Evicts<0, 1>>("evicts_page_0"),
-              index<Evicts<1, 10'000'000>>("evicts_many"), index<EvictsOfOtherGroups>("evicts_of_other_groups"),
-              index<Orders<0>>("orders_one_twice"), index<Orders<9>>("orders_another"),
-              index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"), index<Promises>("promises"),
-              index<VisitsAPage>("visits_a_page"), index<ThrowsInMatch>("throws_in_match"),
+              index<HasNoAddresses>("has_no_addresses"), index<InsertsMoreThanTheKey>("inserts_more_than_the_key"),
+              index<SparesMore>("spares_more"), index<Evicts<0xFFFFFFFF, 1>>("evicts_page_last"),
+              index<Evicts<0, 1>>("evicts_page_0"), index<Evicts<1, 10'000'000>>("evicts_many"),
+              index<EvictsOfOtherGroups>("evicts_of_other_groups"), index<Orders<0>>("orders_one_twice"),
+              index<Orders<9>>("orders_another"), index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"),
+              index<Promises>("promises"), index<VisitsAPage>("visits_a_page"), index<ThrowsInMatch>("throws_in_match"),
               index<ThrowsInInsert>("throws_in_insert"), index<ThrowsInRelease>("throws_in_release"),
               index<ThrowsInUsePolicy>("throws_in_use_policy"), codec<GivesWords<0>>("gives_no_words"),
-              codec<GivesWords<100'000>>("gives_many_words"), codec<ThrowsInEncode>("throws_in_encode"),
-              codec<OverlapsAll>("overlaps_all"));
+              codec<GivesWords<100'000>>("gives_many_words"), codec<GivesNoAddress>("gives_no_address"),
+              codec<ThrowsInEncode>("throws_in_encode"), codec<OverlapsAll>("overlaps_all"));

@@ -77,6 +77,10 @@ void no_bytes(std::vector<Stream>& streams, KvView&) { streams[0].row_bytes = 0;
 void other_bytes(std::vector<Stream>&, KvView& view) { view.stream[0].row_bytes = 4096; }
 void over_one_another(std::vector<Stream>&, KvView& view) { view.stream[0].page_stride = 8; }
 
+struct HasNoAddresses final : Plain {
+  using Plain::Plain;
+  std::span<const Stream> streams() const override { return {static_cast<const Stream*>(nullptr), 1}; }
+};
 struct ThrowsInView final : Plain {
   using Plain::Plain;
   const KvView& view() const override { throw std::runtime_error("it has no memory for a view"); }
@@ -104,6 +108,15 @@ struct FailsToSync final : Plain {
   const char* sync() override { return "its queue is broken"; }
 };
 
+struct ThrowsInCopy final : Plain {
+  using Plain::Plain;
+  void copy(std::span<const Page>, std::span<const Page>) override { throw std::runtime_error("its engine is lost"); }
+};
+struct NeverCopies final : Plain {
+  using Plain::Plain;
+  void copy(std::span<const Page>, std::span<const Page>) override { ++queued_; }
+  const char* sync() override { return std::exchange(queued_, 0) > 0 ? "its queue is broken" : nullptr; }
+};
 struct ThrowsInSave final : Plain {
   using Plain::Plain;
   std::uint64_t begin_save(std::span<const Page>, std::span<std::byte* const>) override {
@@ -144,8 +157,9 @@ CANOPY_PLUGIN("1.0.0", store<Plain>("plain_store"), store<Shaped<no_streams>>("n
               store<Shaped<no_layers>>("no_layers"), store<Shaped<other_page>>("other_page"),
               store<Shaped<no_bytes>>("no_bytes"), store<Shaped<other_bytes>>("other_bytes"),
               store<Shaped<over_one_another>>("over_one_another"), store<ThrowsInView>("throws_in_view"),
-              store<ThrowsInWrite>("throws_in_write"), store<ThrowsInBack>("throws_in_back"),
-              store<WritesAnother>("writes_another"), store<FailsToSync>("fails_to_sync"),
-              store<ThrowsInSave>("throws_in_save"), store<NeverSaves>("never_saves"),
-              store<HasNoRoomToLoad>("has_no_room_to_load"), store<ThrowsInLoad>("throws_in_load"),
-              store<NeverLoads>("never_loads"));
+               store<HasNoAddresses>("has_no_addresses"), store<ThrowsInWrite>("throws_in_write"),
+               store<ThrowsInBack>("throws_in_back"), store<WritesAnother>("writes_another"),
+               store<FailsToSync>("fails_to_sync"), store<ThrowsInCopy>("throws_in_copy"),
+               store<NeverCopies>("never_copies"), store<ThrowsInSave>("throws_in_save"),
+               store<NeverSaves>("never_saves"), store<HasNoRoomToLoad>("has_no_room_to_load"),
+               store<ThrowsInLoad>("throws_in_load"), store<NeverLoads>("never_loads"));

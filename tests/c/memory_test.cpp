@@ -2,37 +2,16 @@
 #include <canopy/c/canopy.h>
 #include <doctest/doctest.h>
 
+#include <support/refused_memory.h>
+
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string>
 
-namespace {
-
-/// Allocations until one is refused; it is then refused once. Negative: none is.
-long allocations_left = -1;
-
-void* allocate(std::size_t bytes) {
-  if (allocations_left == 0) {
-    allocations_left = -1;
-    return nullptr;
-  }
-  if (allocations_left > 0) --allocations_left;
-  return std::malloc(bytes ? bytes : 1);
-}
-
-}  // namespace
-
-// The library takes its memory from the program's operators.
-void* operator new(std::size_t bytes) {
-  if (void* const memory = allocate(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+using canopy::test::RefusedMemory;
 
 namespace {
+
+constexpr long kInARow[] = {1, 2, 5, 8};  // allocations that are refused one after the other
 
 constexpr char kYaml[] =
     "page_size: 4\n"
@@ -45,17 +24,16 @@ canopy_engine_options options_of() {
   return options;
 }
 
-/// Calls call() with the first, the second, ... allocation refused, until it needs no more. Returns the number of calls
-/// that failed. `made`: a handle that must be null if the call failed.
+/// Calls call() with memory refused from the first, the second, ... allocation on, until it needs no more. Returns the
+/// number of calls that failed. `made`: a handle that must be null if the call failed.
 template <class Call, class Handle, class Destroy>
-long refuse_each(Call&& call, Handle*& made, Destroy&& destroy) {
+long refuse_each(long in_a_row, Call&& call, Handle*& made, Destroy&& destroy) {
   for (long allocation = 0;; ++allocation) {
     REQUIRE(allocation < 100'000);
     made = nullptr;
-    allocations_left = allocation;
+    RefusedMemory::refuse(allocation, in_a_row);
     const canopy_code code = call();
-    const bool refused = allocations_left < 0;
-    allocations_left = -1;
+    const bool refused = RefusedMemory::stop() > 0;
     if (code != CANOPY_OK) {
       CHECK((code == CANOPY_NO_MEMORY || code == CANOPY_REFUSED || code == CANOPY_VIOLATION));
       CHECK(made == nullptr);
@@ -76,39 +54,48 @@ TEST_CASE("an engine or an index that gets no memory is not created") {
   canopy_engine_options options = options_of();
   options.registry = registry;
   canopy_engine* engine = nullptr;
-  CHECK(refuse_each([&] { return canopy_engine_create(&options, &engine); }, engine,
-                    [](canopy_engine* made) { CHECK(canopy_engine_destroy(made) == CANOPY_OK); }) > 100);
+  for (const long in_a_row : {1, 8})
+    CHECK(refuse_each(
+              in_a_row, [&] { return canopy_engine_create(&options, &engine); }, engine,
+              [](canopy_engine* made) { CHECK(canopy_engine_destroy(made) == CANOPY_OK); }) > 100);
   canopy_index_options index_options{};
   index_options.size = sizeof index_options;
   index_options.page_size = 4;
   index_options.registry = registry;
   canopy_index* index = nullptr;
-  CHECK(refuse_each([&] { return canopy_index_create(&index_options, &index); }, index, canopy_index_destroy) > 10);
+  for (const long in_a_row : kInARow)
+    CHECK(refuse_each(
+              in_a_row, [&] { return canopy_index_create(&index_options, &index); }, index, canopy_index_destroy) > 10);
   canopy_registry_destroy(registry);
 }
 
 TEST_CASE("a request that gets no memory does not begin, and the engine goes on") {
   const canopy_engine_options options = options_of();
-  canopy_engine* engine = nullptr;
-  REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
   std::uint32_t prompt[16] = {1, 2, 3};
   canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
   spec.prompt = prompt;
   spec.prompt_tokens = 16;
-  canopy_request* request = nullptr;
-  CHECK(refuse_each([&] { return canopy_engine_begin(engine, &spec, nullptr, &request); }, request,
-                    canopy_request_destroy) > 0);
-  // One that ends and is kept, so that the next ones need memory of their own for the prompt that it leaves.
-  canopy_request* first = nullptr;
-  REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &first) == CANOPY_OK);
-  CHECK(canopy_request_reserve(first, 16, UINT32_MAX) == CANOPY_OK);
-  CHECK(canopy_request_finish(first, 16) == CANOPY_OK);
-  CHECK(refuse_each([&] { return canopy_engine_begin(engine, &spec, nullptr, &request); }, request,
-                    canopy_request_destroy) > 0);
-  canopy_request_destroy(first);
-  CHECK(canopy_engine_make_free(engine, 0, 16) == CANOPY_OK);  // no request that did not begin holds a page
-  CHECK(canopy_engine_audit(engine) == CANOPY_OK);
-  CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+  canopy_request *request = nullptr, *first = nullptr;
+  for (const long in_a_row : kInARow) {
+    // A new engine: one that has served a request keeps its memory for the next.
+    canopy_engine* engine = nullptr;
+    REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
+    const auto begin = [&](canopy_request** made) { return canopy_engine_begin(engine, &spec, nullptr, made); };
+    REQUIRE(begin(&first) == CANOPY_OK);
+    CHECK(canopy_request_reserve(first, 16, UINT32_MAX) == CANOPY_OK);
+    CHECK(canopy_request_finish(first, 16) == CANOPY_OK);
+    // While one that has ended is kept, the next one needs memory of its own.
+    CHECK(refuse_each(
+              in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
+    canopy_request_destroy(first);
+    CHECK(canopy_engine_make_free(engine, 0, 16) == CANOPY_OK);  // no request that did not begin holds a page
+    CHECK(canopy_engine_audit(engine) == CANOPY_OK);
+    CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+    REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
+    CHECK(refuse_each(
+              in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
+    CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
+  }
 }
 
 TEST_CASE("a running request that gets no memory loses no page, and goes on") {
@@ -117,10 +104,17 @@ TEST_CASE("a running request that gets no memory loses no page, and goes on") {
   spec.prompt = prompt;
   spec.prompt_tokens = 64;
   spec.min_uncached = 4;
-  bool refused = true;
-  for (long allocation = 0; refused; ++allocation) {
+  long refused = 0;
+  for (long run = 0; run == 0 || refused > 0 || run % 4 != 0; ++run) {
+    const long allocation = run / 4, in_a_row = kInARow[run % 4];
     REQUIRE(allocation < 1'000);
     CAPTURE(allocation);
+    CAPTURE(in_a_row);
+    const auto in_the_end = [&](auto&& call) {
+      canopy_code code = call();
+      for (long again = 0; again < in_a_row && code != CANOPY_OK; ++again) code = call();
+      CHECK(code == CANOPY_OK);
+    };
     const canopy_engine_options options = options_of();
     canopy_engine* engine = nullptr;
     canopy_request* request = nullptr;
@@ -128,19 +122,16 @@ TEST_CASE("a running request that gets no memory loses no page, and goes on") {
     REQUIRE(canopy_engine_begin(engine, &spec, nullptr, &request) == CANOPY_OK);
     const auto serve = [&](std::uint32_t until) {
       for (std::uint32_t end = 4; end <= until; end += 4)
-        if (canopy_request_reserve(request, end, UINT32_MAX) != CANOPY_OK)
-          CHECK(canopy_request_reserve(request, end, UINT32_MAX) == CANOPY_OK);
+        in_the_end([&] { return canopy_request_reserve(request, end, UINT32_MAX); });
     };
-    allocations_left = allocation;
+    RefusedMemory::refuse(allocation, in_a_row);
     serve(32);
     const canopy_code committed = canopy_request_commit(request, 32, nullptr);
     CHECK((committed == CANOPY_OK || committed == CANOPY_NO_MEMORY));
     CHECK(canopy_request_retract(request) == CANOPY_OK);
-    if (canopy_request_resume(request, &resident) != CANOPY_OK)
-      CHECK(canopy_request_resume(request, &resident) == CANOPY_OK);
+    in_the_end([&] { return canopy_request_resume(request, &resident); });
     serve(64);
-    refused = allocations_left < 0;
-    allocations_left = -1;
+    refused = RefusedMemory::stop();
     CHECK(canopy_request_finish(request, 64) == CANOPY_OK);
     canopy_request_destroy(request);
     CHECK(canopy_engine_audit(engine) == CANOPY_OK);
@@ -160,10 +151,9 @@ TEST_CASE("a namespace that gets no memory is not there yet, and the next one is
   for (long allocation = 0; refused; ++allocation) {
     REQUIRE(allocation < 1'000);
     const std::string tenant = name('t', allocation), adapter = name('a', allocation), other = name('o', allocation);
-    allocations_left = allocation;
+    RefusedMemory::refuse(allocation, 1);
     const canopy_code code = canopy_engine_intern(engine, tenant.c_str(), adapter.c_str(), nullptr, &space);
-    refused = allocations_left < 0;
-    allocations_left = -1;
+    refused = RefusedMemory::stop() > 0;
     if (code == CANOPY_OK) CHECK(space == expected++);
     REQUIRE(canopy_engine_intern(engine, other.c_str(), nullptr, nullptr, &space) == CANOPY_OK);
     CHECK(space == expected++);
@@ -197,7 +187,7 @@ TEST_CASE("an index that gets no memory loses no page") {
     canopy_index* index = nullptr;
     REQUIRE(canopy_index_create(&options, &index) == CANOPY_OK);
     std::uint32_t next = 0, inserted = 0, returned = 0;
-    allocations_left = allocation;
+    RefusedMemory::refuse(allocation, kInARow[allocation % 4]);
     for (std::uint32_t prompt = 0; prompt < 40; ++prompt) {
       std::uint32_t words[64], numbers[16];
       for (std::uint32_t i = 0; i < 64; ++i) words[i] = 1000 * (prompt % 20) + i;
@@ -209,7 +199,7 @@ TEST_CASE("an index that gets no memory loses no page") {
       canopy_index_release(index, &lock);
       if (prompt % 8 == 7) canopy_index_evict(index, 0, 40, nullptr);
     }
-    allocations_left = -1;
+    RefusedMemory::stop();
     CHECK(canopy_index_clear(index) == CANOPY_OK);
     std::size_t count = 0, rest = 0;
     do {
@@ -224,7 +214,7 @@ TEST_CASE("an index that gets no memory loses no page") {
 }
 
 TEST_CASE("the sentence of a failure may lack memory, the code does not") {
-  allocations_left = 0;
+  RefusedMemory::refuse(0, 8);
   CHECK(canopy_engine_create(nullptr, nullptr) == CANOPY_BAD_ARGUMENT);
-  allocations_left = -1;
+  RefusedMemory::stop();
 }

@@ -12,6 +12,7 @@ typedef struct Counts {
   canopy_engine* engine; /* NULL: it calls none */
   canopy_code from_inside;
   int refuses;
+  canopy_request* doomed; /* NULL: it destroys none */
 } Counts;
 
 static void* create(void* context) {
@@ -25,6 +26,7 @@ static canopy_rank rank_by_use(void* self, const canopy_node_facts* node) {
   canopy_rank rank;
   ++counts->ranked;
   if (counts->engine) counts->from_inside = canopy_engine_turn(counts->engine, 1);
+  canopy_request_destroy(counts->doomed); /* more than once */
   if (node->size < sizeof *node || !node->tag) counts->from_inside = CANOPY_FAILED;
   rank.major = node->last_access;
   rank.minor = 0;
@@ -135,6 +137,17 @@ void test_policy(void) {
   CHECK(counts.from_inside == CANOPY_WRONG_STATE);
   OK(canopy_engine_audit(engine));
   counts.engine = NULL;
+  /* A request that it destroys is destroyed when the call ends. */
+  counts.doomed = begin(engine, prompt, 8);
+  fill(prompt, 16, 78000);
+  request = begin(engine, prompt, 16);
+  OK(canopy_request_reserve(request, 16, UINT32_MAX));
+  counts.ranked = 0;
+  OK(canopy_request_finish(request, 16));
+  canopy_request_destroy(request);
+  CHECK(counts.ranked > 0);
+  REFUSED(canopy_request_abort(counts.doomed), CANOPY_WRONG_STATE, "was destroyed");
+  counts.doomed = NULL;
 
   /* The engine keeps the policy when the registry is gone, and gives it up with another one. */
   canopy_registry_destroy(registry);

@@ -105,6 +105,7 @@ INDEX_CASE("an index starts empty") {
 INDEX_CASE("an empty lock covers nothing, and its release is not an error") {
   Bench bench(name, 4);
   const Lock lock = bench.index->match({NamespaceId::shared, std::vector<std::uint32_t>{1, 2, 3, 4}}, {});
+  CHECK(lock.id == LockId::none);
   CHECK(lock.node == NodeId::none);
   CHECK(lock.length == 0);
   bench.index->release(lock);
@@ -155,11 +156,38 @@ INDEX_CASE("the pages from a depth on are the last ones of all pages, wherever n
   bench.index->release(lock);
 }
 
+INDEX_CASE("the node of a lock is the node in which its prefix ends: it can be held, and has the lock's pages") {
+  Bench bench(name, 2);
+  const auto check = [&](const Lock& lock, std::span<const std::uint32_t> words) {
+    CAPTURE(words.size());
+    CHECK(bench.index->find({NamespaceId::shared, words.first(lock.length)}).node == lock.node);
+    const auto pages = bench.index->pages(lock)[0];
+    const std::vector<Page> expected(pages.begin(), pages.end());
+    CHECK(std::ranges::equal(bench.index->pages(lock.node)[0], expected));
+    const Lock held = bench.index->hold(lock.node);
+    CHECK(held.length == lock.length);
+    CHECK(std::ranges::equal(bench.index->pages(held)[0], expected));
+    bench.index->release(held);
+    bench.index->release(lock);
+  };
+  // Prompts that differ in their first word, and in their length: an index that numbers its locks as they come and its
+  // nodes as they come has other numbers for both.
+  for (std::uint32_t first = 1; first < 9; ++first) {
+    const std::vector<std::uint32_t> words{first, 2, 3, 4, 5, 6, 7, 8};
+    const auto prompt = std::span(words).first(2 + 2 * (first % 4));
+    check(bench.insert({}, prompt, 2).lock, prompt);
+  }
+  for (std::uint32_t first = 8; first > 0; --first) {
+    const std::vector<std::uint32_t> words{first, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    check(bench.index->match({NamespaceId::shared, words}, {}), words);
+  }
+}
+
 INDEX_CASE("inserts without pages leave nothing behind, not even in namespaces of their own") {
   Bench bench(name, 4);
   for (std::uint32_t space = 1; space < 100; ++space) {
     const Lock lock = bench.index->insert({}, {NamespaceId{space}, std::vector<std::uint32_t>{1, 2, 3}}, {}, {}).lock;
-    CHECK(lock.node == NodeId::none);
+    CHECK(lock.id == LockId::none);
   }
   CHECK(bench.index->use().nodes == 0);
   bench.index->release(bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4}, 4).lock);
@@ -195,7 +223,7 @@ INDEX_CASE("a key that is shorter than its lock is refused, and nothing changes"
   const Lock lock = bench.insert({}, words, 2).lock;
   const Sizes sizes = bench.index->sizes(0);
   const Inserted refused = bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
-  CHECK(refused.lock.node == lock.node);
+  CHECK(refused.lock.id == lock.id);
   CHECK(refused.lock.length == lock.length);
   CHECK(refused.spare[0].empty());
   CHECK(bench.index->sizes(0).protected_ == sizes.protected_);

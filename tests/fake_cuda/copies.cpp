@@ -5,8 +5,6 @@
 namespace canopy::fake_cuda {
 namespace {
 
-std::byte* pointer(DevicePtr at) { return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(at)); }
-
 bool there(const Side& side, bool write) {
   if (side.pinned != 0) return host_number(side.at, side.bytes) == side.pinned;
   return !side.device || device_range(reinterpret_cast<DevicePtr>(side.at), side.bytes, write);

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kKeptPieces = 4096;  ///< freed ones, without access
 
-void* host_pointer(std::uintptr_t at) { return reinterpret_cast<void*>(at); }
-
 std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 bool host_overlaps(std::uintptr_t at, std::size_t bytes) {
@@ -68,11 +66,11 @@ std::uint64_t host_number(const void* at, std::size_t bytes) {
 
 void forget_memory() {
   State& s = state();
-  for (const auto& [at, bytes] : s.reservations) munmap(host_pointer(at), bytes);
-  for (const auto& [at, bytes] : s.allocations) munmap(host_pointer(at), whole_pages(bytes));
-  for (const auto& [at, bytes] : s.freed) munmap(host_pointer(at), whole_pages(bytes));
+  for (const auto& [at, bytes] : s.reservations) munmap(pointer(at), bytes);
+  for (const auto& [at, bytes] : s.allocations) munmap(pointer(at), whole_pages(bytes));
+  for (const auto& [at, bytes] : s.freed) munmap(pointer(at), whole_pages(bytes));
   for (const auto& [at, range] : s.host)
-    if (range.ours) std::free(host_pointer(at));
+    if (range.ours) std::free(pointer(at));
   s.reservations.clear();
   s.mappings.clear();
   s.handles.clear();
@@ -121,13 +119,13 @@ Result cuMemFree_v2(DevicePtr at) {
   const auto found = s.allocations.find(at);
   if (found == s.allocations.end()) return Result::invalid_value;
   // The addresses stay reserved for a while, so that work which comes too late meets no other memory.
-  mmap(host_pointer(at), whole_pages(found->second), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+  mmap(pointer(at), whole_pages(found->second), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
        -1, 0);
   s.freed.emplace_back(*found);
   s.taken -= found->second;
   s.allocations.erase(found);
   if (s.freed.size() > kKeptPieces) {
-    munmap(host_pointer(s.freed.front().first), whole_pages(s.freed.front().second));
+    munmap(pointer(s.freed.front().first), whole_pages(s.freed.front().second));
     s.freed.pop_front();
   }
   return Result::success;

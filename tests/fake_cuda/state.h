@@ -169,6 +169,8 @@ Entry enter(const char* function, unsigned needs);
 Result made_sticky(Result result);
 
 // memory.cpp
+/// Device addresses are addresses of this process: a device is emulated in host memory.
+inline std::byte* pointer(DevicePtr at) { return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(at)); }
 bool device_range(DevicePtr at, std::size_t bytes, bool write);
 /// 0: not pinned.
 std::uint64_t host_number(const void* at, std::size_t bytes);

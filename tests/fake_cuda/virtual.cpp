@@ -11,8 +11,6 @@
 namespace canopy::fake_cuda {
 namespace {
 
-void* pointer(DevicePtr at) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(at)); }
-
 bool supported(DeviceAttribute attribute) { return state().attributes[static_cast<int>(attribute)] != 0; }
 
 bool whole(std::uint64_t value) { return value % kGranularity == 0; }

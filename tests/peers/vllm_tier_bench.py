@@ -37,6 +37,18 @@ def spec(blocks=1):
     return values(config=config, blocks_per_chunk=blocks, kv_events_config=values(enable_kv_cache_events=False))
 
 
+VALUES = types.SimpleNamespace
+ENGINE = VALUES(cache_config=VALUES(kv_cache_layout="NHD"), model_config=VALUES(model="bench", revision=None))
+
+
+def tier(*given, **named):
+    """Makes a CanopyTier as vLLM's connector does, which has the options of the engine in a variable."""
+    from canopy.engines.vllm_tier import CanopyTier
+
+    vllm_config = ENGINE  # noqa: F841: the tier looks for it
+    return CanopyTier(*given, **named)
+
+
 def cpu():
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime + resource.getrusage(resource.RUSAGE_SELF).ru_stime
 
@@ -118,8 +130,6 @@ def main():
     from vllm.v1.kv_offload.tiering.fs import io as files
     from vllm.v1.kv_offload.tiering.fs.manager import FileSystemTierManager
 
-    from canopy.engines.vllm_tier import CanopyTier
-
     names = types.SimpleNamespace(array=lambda rows: numpy.array(rows, dtype=numpy.int32), LookupResult=LookupResult,
                                   context=ReqContext("bench"))
     folder = pathlib.Path(args.folder) / "canopy-tier-bench"
@@ -129,7 +139,7 @@ def main():
     storage = {"slots": {"path": str(folder / "slots"), "capacity": capacity, **json.loads(args.slots)}}
     native = getattr(files, "_HAS_FSIO_C", False)
     makers = [
-        ("canopy slots", lambda view: CanopyTier(spec(), view, "canopy", storage, args.staging, limit_s=30)),
+        ("canopy slots", lambda view: tier(spec(), view, "canopy", storage, args.staging, limit_s=30)),
         (f"vLLM fs{'' if native else ' (Python)'}",
          lambda view: FileSystemTierManager(spec(), view, "fs", str(folder / "fs"))),
     ]
@@ -137,7 +147,7 @@ def main():
     if args.redis and not PROGRAM:
         print("SKIPPED redis: there is no redis-server and no valkey-server", file=sys.stderr)
     elif args.redis:
-        makers.append(("canopy redis", lambda view: CanopyTier(spec(), view, "canopy", {"redis": {"at": address}}, args.staging,
+        makers.append(("canopy redis", lambda view: tier(spec(), view, "canopy", {"redis": {"at": address}}, args.staging,
                                                                limit_s=30)))
     try:
         for name, make in makers * 2:

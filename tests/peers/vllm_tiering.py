@@ -49,8 +49,8 @@ class Server:
     def __init__(self, names, folder):
         self.names, self.region = names, Region()
         primary = names.Primary(CHUNKS, self.region, "hazard", "canopy.engines.vllm")
-        self.tier = names.CanopyTier(vllm_tier_bench.spec(), primary.get_kv_memoryview(), "canopy",
-                                     {"slots": {"path": str(folder), "capacity": "16MiB"}})
+        self.tier = vllm_tier_bench.tier(vllm_tier_bench.spec(), primary.get_kv_memoryview(), "canopy",
+                                         {"slots": {"path": str(folder), "capacity": "16MiB"}})
         self.manager = names.Manager(primary, [self.tier])
         self.loaded = self.wrong = self.refused = 0
 
@@ -141,10 +141,8 @@ def main():
     from vllm.v1.kv_offload.base import LookupResult, ReqContext, ScheduleEndContext, make_offload_key
     from vllm.v1.kv_offload.tiering.manager import CPUPrimaryTierOffloadingManager, TieringOffloadingManager
 
-    from canopy.engines.vllm_tier import CanopyTier
-
     names = types.SimpleNamespace(LookupResult=LookupResult, ReqContext=ReqContext, End=ScheduleEndContext,
-                                  Primary=CPUPrimaryTierOffloadingManager, Manager=TieringOffloadingManager, CanopyTier=CanopyTier)
+                                  Primary=CPUPrimaryTierOffloadingManager, Manager=TieringOffloadingManager)
     prng, folder = random.Random(args.seed), pathlib.Path(tempfile.mkdtemp(prefix="canopy-tiering-"))
     prompts = vllm_lockstep.Requests(prng, make_offload_key)
     number = failed = 0

@@ -7,7 +7,7 @@
 namespace canopy::test {
 
 /// An index that does nothing, answers what a test says, and counts the keys of each call to prefetch().
-struct SaidIndex final : PrefixIndex {
+struct SaidIndex : PrefixIndex {
   Inserted inserted;
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }

@@ -1,6 +1,7 @@
 #include "breakdown.h"
 
 #include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_dept
     sort_by("namespace", [&](std::uint32_t request) {
       const std::uint32_t space = trace_.asked[request].space;
       const std::string& name = trace_.spaces[space];
-      return std::pair(std::size_t{space}, name.empty() ? std::string("(shared)") : name);
+      return std::pair(std::size_t{space}, shown_name(name));
     });
   sort_by("turn", [&](std::uint32_t request) { return binned(turns(), trace_.history.turn(request)); });
   sort_by("new tokens", [&](std::uint32_t request) {

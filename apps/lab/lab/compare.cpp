@@ -36,6 +36,7 @@ struct Board {
   std::condition_variable ended;
   std::size_t threads = 0;  ///< threads still running
   std::optional<Error> failed;
+  std::exception_ptr thrown;  ///< by a thread; the caller makes words of it, which needs memory
   std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> requests = 0;
 };
@@ -64,18 +65,24 @@ class Comparing {
     plan();
     run(progress);
     if (board_.failed) return *board_.failed;
+    if (board_.thrown) try {
+        std::rethrow_exception(board_.thrown);
+      } catch (const std::exception& thrown) {
+        return Error{reason_of(thrown)};
+      }
     for (Task& task : tasks_) {
       if (!task.row) continue;
       comparison_.rows.push_back(std::move(*task.row));
       comparison_.checks += task.checks;
       comparison_.violations += task.violations;
-      const auto add = [&](std::vector<std::string>& to, const std::vector<std::string>& sentences) {
-        for (const std::string& sentence : sentences)
-          to.push_back(fmt::format("{} at {}: {}", comparison_.rows.back().policy,
-                                   grouped(comparison_.rows.back().capacity_tokens.value_or(0)), sentence));
+      const auto of_row = [&](const std::string& sentence) {
+        return fmt::format("{} at {}: {}", comparison_.rows.back().policy,
+                           grouped(comparison_.rows.back().capacity_tokens.value_or(0)), sentence);
       };
-      add(comparison_.reports, task.reports);
-      add(comparison_.notes, task.notes);
+      for (const std::string& sentence : task.reports) comparison_.reports.push_back(of_row(sentence));
+      for (const std::string& sentence : task.notes) comparison_.notes.push_back(of_row(sentence));
+      for (const Doubt& doubt : task.doubts)
+        comparison_.doubts.push_back({doubt.kind, doubt.count, of_row(doubt.sentence)});
     }
     add_intervals(comparison_);
     return std::move(comparison_);
@@ -89,6 +96,7 @@ class Comparing {
     std::optional<Row> row{};
     std::uint64_t checks = 0, violations = 0;
     std::vector<std::string> reports{}, notes{};
+    Doubts doubts{};
   };
 
   void describe() {
@@ -104,6 +112,8 @@ class Comparing {
     comparison_.jobs = options_.jobs;
     comparison_.timed = options_.run.mode == replay::Mode::timed;
     comparison_.trace_hash = trace_.hash;
+    comparison_.doubts = trace_.doubts;
+    comparison_.notes = trace_.notes;
     for (const Contender& contender : options_.contenders) {
       comparison_.policies.push_back(contender.name);
       comparison_.policy_options.push_back(options_of(contender, registry_));
@@ -188,16 +198,19 @@ class Comparing {
       const std::size_t at = board_.next++;
       if (at >= tasks_.size() || (options_.stopped && options_.stopped())) break;
       std::optional<Error> error;
+      std::exception_ptr thrown;
       try {
         if (options_.watch && !watch) watch = options_.watch();
         error = run(tasks_[at]);
-      } catch (const std::exception& thrown) {
-        error = Error{reason_of(thrown)};
+      } catch (const std::exception&) {
+        thrown = std::current_exception();
       }
-      if (!error) continue;
+      if (!error && !thrown) continue;
       board_.next = tasks_.size();
       const std::lock_guard lock(board_.mutex);
-      if (!board_.failed) board_.failed = std::move(error);
+      if (board_.failed || board_.thrown) continue;
+      board_.failed = std::move(error);
+      board_.thrown = std::move(thrown);
     }
     const std::lock_guard lock(board_.mutex);
     --board_.threads;
@@ -310,6 +323,7 @@ class Comparing {
     task.violations = report->violations;
     task.reports = report->reports;
     task.notes = report->notes;
+    task.doubts = report->doubts;
     return {};
   }
 

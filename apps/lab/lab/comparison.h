@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/types.h>
 
 #include <cstdint>
@@ -137,6 +138,7 @@ struct Comparison {
   std::vector<Row> rows;                     ///< by policy, then capacity; one row for the infinite cache
   std::uint64_t checks = 0, violations = 0;  ///< Sums over the ledgers of all runs.
   std::vector<std::string> reports, notes;   ///< violations, and notes needed to interpret the figures
+  Doubts doubts;                             ///< doubts of all runs and of the input
   bool incomplete = false;                   ///< true if it was stopped: only complete rows are present
   double seconds = 0;                        ///< time of all runs together, including reading
   unsigned jobs = 1;

@@ -84,6 +84,7 @@ ordered_json json_of(const Comparison& comparison) {
   json["ledger_checks"] = comparison.checks;
   CANOPY_PUT(json, comparison, violations, seconds, jobs);
   if (!comparison.reports.empty()) json["violation_reports"] = comparison.reports;
+  if (!comparison.doubts.empty()) json["doubts"] = comparison.doubts;
   if (!comparison.notes.empty()) json["notes"] = comparison.notes;
   return json;
 }

@@ -6,7 +6,7 @@ namespace canopy::lab {
 
 using nlohmann::ordered_json;
 
-CANOPY_TO_JSON(NodeReplay, capacity_tokens, hit_tokens, violations, reports)
+CANOPY_TO_JSON(NodeReplay, capacity_tokens, hit_tokens, violations, reports, doubts)
 
 static void to_json(ordered_json& json, const CurvePoint& point) {
   CANOPY_PUT(json, point, capacity_tokens, hit_tokens, hit_rate);
@@ -30,6 +30,9 @@ Result<std::monostate> write_curves(const Curves& curves, const std::string& pat
   json["curves"] = ordered_json::array();
   for (const Curve& curve : curves.curves) json["curves"].push_back(json_of(curve));
   CANOPY_PUT(json, curves, replays);
+  json["trace_hash"] = hex_of(curves.trace_hash);
+  if (!curves.doubts.empty()) json["doubts"] = curves.doubts;
+  if (!curves.notes.empty()) json["notes"] = curves.notes;
   return write_json(path, json);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 
 #include <cstdint>
@@ -8,15 +9,9 @@
 #include <vector>
 
 #include "curve.h"
+#include "node_replay.h"
 
 namespace canopy::lab {
-
-/// The tokens that `canopy replay`, which evicts whole nodes, reuses at a point of a curve.
-struct NodeReplay {
-  std::uint64_t capacity_tokens = 0, hit_tokens = 0;
-  std::uint64_t violations = 0;        ///< if any, hit_tokens is not what a cache of this size reuses
-  std::vector<std::string> reports{};  ///< violations in words
-};
 
 /// The results of `canopy compare --curve`.
 struct Curves {
@@ -27,6 +22,9 @@ struct Curves {
   std::uint64_t pool_tokens = 0;    ///< the user's own pool; 0: not given
   std::vector<Curve> curves;        ///< one for each page size
   std::vector<NodeReplay> replays;  ///< at the first page size
+  std::uint64_t trace_hash = 0;     ///< InputSum of the requests
+  Doubts doubts;                    ///< doubts of the input of the curves
+  std::vector<std::string> notes;   ///< advice for a reader of the figures, which are right
 };
 
 nlohmann::ordered_json json_of(const Curve& curve);

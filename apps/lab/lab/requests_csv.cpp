@@ -1,23 +1,12 @@
 #include "requests_csv.h"
 
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <iterator>
 #include <utility>
 
 namespace canopy::lab {
-namespace {
-
-/// Returns a text as a field of a CSV, in quotes if it needs them (RFC 4180).
-std::string field_of(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-}  // namespace
-
 Result<RequestsCsv> RequestsCsv::begin(const std::string& path) {
   auto file = AtomicFile::begin(path);
   if (!file) return file.error();
@@ -36,12 +25,12 @@ void RequestsCsv::add(const Trace& trace, const Comparison& comparison) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   for (const Row& row : comparison.rows) {
     const std::string run =
-        fmt::format("{},{},{},", field_of(row.policy),
+        fmt::format("{},{},{},", csv_field(row.policy),
                     row.capacity_tokens ? std::to_string(*row.capacity_tokens) : std::string(), row.seed);
     for (std::uint32_t request = 0; request < row.request_tokens.size(); ++request) {
       const Asked& asked = trace.asked[request];
       fmt::format_to(std::back_inserter(piece_), "{}{},{},{},{},{},{},{},{}\n", run, request + 1, asked.arrival_ms,
-                     field_of(trace.spaces[asked.space]), trace.history.turn(request), asked.prompt_tokens,
+                     csv_field(trace.spaces[asked.space]), trace.history.turn(request), asked.prompt_tokens,
                      asked.output_tokens, trace.tokens(request, trace.history.seen(request)),
                      row.request_tokens[request]);
       if (piece_.size() >= kPiece) flush();

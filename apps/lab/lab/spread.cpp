@@ -170,6 +170,7 @@ Comparison merged(std::vector<Comparison> all) {
     sum.violations += other.violations;
     sum.largest_request = std::max(sum.largest_request, other.largest_request);
     sum.reports.insert(sum.reports.end(), other.reports.begin(), other.reports.end());
+    add_doubts(sum.doubts, other.doubts);
     for (std::string& note : other.notes)
       if (std::ranges::find(sum.notes, note) == sum.notes.end()) sum.notes.push_back(std::move(note));
     sum.trace_hash = splitmix64(sum.trace_hash ^ other.trace_hash);

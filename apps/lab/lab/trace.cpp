@@ -2,13 +2,14 @@
 
 #include <cache/guard/ports.h>
 #include <canopy/base/figures.h>
-#include <canopy/base/random.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <unordered_map>
+
+#include <workload/arrival_order.h>
+#include "input_sum.h"
 
 namespace canopy::lab {
 namespace {
@@ -18,24 +19,6 @@ std::uint64_t most_bytes() {
   const auto all =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return all / 4 * 3;
-}
-
-/// Returns the hash of a trace that continues with a request.
-std::uint64_t hash_with(std::uint64_t hash, const workload::ClientRequest& client) {
-  const auto add = [&](std::uint64_t value) { hash = splitmix64(hash ^ value); };
-  const auto add_bytes = [&](const auto& all) { add(XXH3_64bits(all.data(), all.size() * sizeof(*all.data()))); };
-  add(client.arrival_ms);
-  add(static_cast<std::uint32_t>(client.priority));
-  add(client.output_tokens);
-  add(client.hints);
-  add_bytes(client.space);
-  add_bytes(client.prompt);
-  for (const Retention& retention : client.retention) {
-    add(retention.tokens);
-    add(retention.us);
-    add(static_cast<std::uint64_t>(static_cast<std::int64_t>(retention.priority)));
-  }
-  return hash;
 }
 
 class Replay final : public workload::RequestSource {
@@ -67,6 +50,8 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
   std::vector<std::uint64_t> prints;
   KeyWords scratch;
   std::uint64_t bytes_kept = 0;
+  InputSum sum;
+  workload::ArrivalOrder order;
   const std::uint64_t most = most_bytes();
   for (;;) {
     if (options.stopped && options.stopped()) {
@@ -76,7 +61,8 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
     auto more = source.next(client);
     if (!more) return more.error();
     if (!*more) break;
-    trace.hash = hash_with(trace.hash, client);
+    sum.add(client);
+    order.add(client.arrival_ms);
     const auto [space, is_new] = spaces.emplace(client.space, static_cast<std::uint32_t>(spaces.size()));
     if (is_new) trace.spaces.push_back(client.space);
     trace.asked.push_back({client.arrival_ms, space->second, client.priority,
@@ -102,6 +88,9 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
     if (progress && trace.asked.size() % 64 == 0) progress(source.progress(), trace.asked.size());
   }
   trace.seed = source.seed();
+  trace.hash = sum.hash();
+  trace.doubts = source.doubts();
+  order.add_note(trace.notes);
   return trace;
 }
 

@@ -35,6 +35,8 @@ struct Trace {
   std::uint64_t seed = 0;
   std::uint64_t hash = 0;  ///< hash of all requests, whatever file they came from; seeds and page sizes are not in it
   bool stopped = false;    ///< true if reading was stopped: the trace is incomplete
+  Doubts doubts;           ///< RequestSource::doubts
+  std::vector<std::string> notes;  ///< advice for a reader of figures
 
   std::uint64_t tokens(std::uint32_t request, std::uint64_t units) const {
     return cut.tokens(units, asked[request].prompt_tokens);

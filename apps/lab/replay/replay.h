@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/waiting_order.h>
 
@@ -45,8 +46,8 @@ struct Options {
   /// as does Mode::timed.
   std::uint32_t min_uncached = 0;
   std::vector<Resize> resizes;
-  /// True: a run with violations returns its report too, for a caller that shows Report::violations and ends with
-  /// exit code 1.
+  /// True: a run with violations or doubts returns its report too, for a caller that shows Report::violations and
+  /// Report::doubts, and ends with exit code 1.
   bool failed_report = false;
   std::function<bool()> stopped = {};  ///< Called before each request and each simulated step. True ends the run.
   /// Called for each request after its match, with the resident tokens; with 0 if it is rejected. May be empty.
@@ -119,9 +120,9 @@ struct Report {
   std::vector<TenantPayment> payments;
   std::optional<PublishedReport> published;
   std::vector<std::string> reports;  ///< Violations in words. Not empty if there are violations.
-  /// Warnings that a reader of the figures should know, such as memory that the system refused.
-  std::vector<std::string> notes;
-  std::vector<Sample> samples;  ///< About a hundred, evenly spaced in requests.
+  Doubts doubts;                     ///< doubts of the engine and of the source
+  std::vector<std::string> notes;    ///< advice for a reader of the figures, which are right
+  std::vector<Sample> samples;       ///< About a hundred, evenly spaced in requests.
 
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
@@ -133,9 +134,9 @@ struct Report {
 /// Called every 64 requests with the share of the source that was read (0 to 1) and the requests so far.
 using Progress = std::function<void(double, std::uint64_t)>;
 
-/// Runs a source through an engine. Returns an error if the source has one. If a rule was violated, or the index lacked
-/// memory, the figures are not those of the configured cache: then the error is the first of Report::reports, unless
-/// Options::failed_report is set.
+/// Runs a source through an engine. Returns an error if the source has one. If a rule was violated, or there are
+/// doubts, the figures are not those of the configured cache: then the error is the first of Report::reports or
+/// Report::doubts, unless Options::failed_report is set.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
 /// A figure of the list, with its getter.

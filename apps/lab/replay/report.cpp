@@ -102,6 +102,7 @@ ordered_json json_of(const Report& report, bool all) {
   if (report.published) json["kv_events"] = *report.published;
   if (report.engine_digest) json["engine_digest"] = hex_of(report.engine_digest);
   if (all || !report.reports.empty()) json["violation_reports"] = report.reports;
+  if (all || !report.doubts.empty()) json["doubts"] = report.doubts;
   if (all || !report.notes.empty()) json["notes"] = report.notes;
   return json;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include <workload/arrival_order.h>
 #include "content.h"
 #include "replay.h"
 
@@ -47,6 +48,7 @@ class Run {
     return pages == kUnlimited ? kUnlimited : pages * engine.page_size();
   }
   void report_tier();
+  const workload::ArrivalOrder& arrivals() const { return arrivals_; }
 
   Engine& engine;
   const Options& options;
@@ -56,6 +58,7 @@ class Run {
  private:
   bool stopped();
 
+  workload::ArrivalOrder arrivals_;
   workload::RequestSource& source_;
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

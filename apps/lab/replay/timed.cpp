@@ -1,3 +1,5 @@
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
 #include <workload/answer.h>
 
 #include <algorithm>
@@ -35,6 +37,11 @@ class Scheduler {
         if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts running requests
         step();
         ++run_.report.steps;
+        if (in_vain_ > kMostInVain)
+          return Error{fmt::format(
+              "nothing advances after request {}: requests were retracted {} times in a row before one had room for "
+              "another token; a larger pool or fewer requests at once help",
+              grouped(run_.report.requests), grouped(in_vain_))};
       } else if (queue_.empty()) {
         return std::monostate{};
       } else if (const bool waits = queue_.waits_for_fetch(now_ms_);
@@ -157,6 +164,7 @@ class Scheduler {
     const std::uint32_t matched = job.request->matched();
     job.offered = 0;
     if (is_new) {
+      in_vain_ = 0;
       run_.count(job.client, matched);
       waits_.add(now_ms_ - job.client.arrival_ms);
     }
@@ -179,11 +187,13 @@ class Scheduler {
       } else if (at->request->computed() >= at->total()) {
         at->request->finish(at->request->computed());
         at = running_.erase(at);
+        in_vain_ = 0;
       } else if (advance(*at, budget)) {
         ++at;
       } else if (std::next(at) != running_.end()) {
         retract(std::prev(running_.end()));  // no page is free: the youngest is retracted
-      } else {
+      } else if (running_.size() > 1 || !queue_.drop_fetches()) {
+        // The last one needs what is held for those that wait: without that it would come back and find the same.
         at = retract(at);
       }
     }
@@ -210,6 +220,7 @@ class Scheduler {
     } else {
       job.request->append(workload::answer_token(job.answer, known - job.prompt()));
       ++run_.report.output_tokens;
+      in_vain_ = 0;
     }
     if (run_.content) {
       job.trail->follow(job.tokens());
@@ -242,6 +253,7 @@ class Scheduler {
   Jobs::iterator retract(Jobs::iterator at) {
     at->request->retract();
     ++run_.report.retracted;
+    ++in_vain_;
     const auto next = std::next(at);
     queue_.put_back(running_, at);
     return next;
@@ -252,6 +264,8 @@ class Scheduler {
   WaitingQueue queue_;
   Times waits_, firsts_;                 ///< until the first start; until the first token of the answer
   std::vector<std::uint64_t> answered_;  ///< arrivals of those whose first token comes with this step
+  static constexpr std::uint64_t kMostInVain = 10'000;
+  std::uint64_t in_vain_ = 0;  ///< retractions since a request began, ended or had room for a token of its answer
   std::uint64_t now_ms_ = 0;
   std::uint64_t prefill_us_ = 0, all_prefill_us_ = 0;  ///< Time of this step, and of all, by the engine's costs.
   std::uint64_t processed_ = 0;                        ///< prompt tokens computed so far

@@ -17,6 +17,8 @@ const list = (css, sentences) => sentences.length ?
     `<ul class="${css}">\n${
         sentences.map(text => `<li>${html(text).replaceAll(" %", "&nbsp;%")}</li>\n`).join("")}</ul>\n` :
     "";
+// As shown_name() in <canopy/base/printable.h>.
+const shownName = name => !name ? "(shared)" : "('".includes(name[0]) ? `'${name}'` : name;
 const section = (id, title, content) => content ? `<section id="${id}"><h2>${title}</h2>\n${content}</section>\n` : "";
 // Saves a chart as a file. Copies the page's style into its elements, so that the file is complete.
 function save(id) {

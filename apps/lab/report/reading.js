@@ -122,6 +122,7 @@ function warnings() {
   if (data.violations > 0)
     out.push(plural(data.violations, "violation") + " of a rule that must hold: do not trust these figures.");
   out.push(...data.violation_reports || []);
+  out.push(...(data.doubts || []).map(doubt => doubt.sentence));
   for (const row of data.rows)
     if (row.rejected > 0 && row.capacity_tokens !== null)
       out.push(`${row.policy} at ${grouped(row.capacity_tokens)} tokens: ${

@@ -99,7 +99,7 @@ function tenants() {
   if (sorted.length < 2) return "";
   return table(
              "tenants", ["Namespace", "Requests", "Prompt tokens", "Reused"],
-             sorted.slice(0, most).map(one => [html(one.namespace || "(shared)"), grouped(one.requests),
+             sorted.slice(0, most).map(one => [html(shownName(one.namespace)), grouped(one.requests),
                                                grouped(one.prompt_tokens), percentOf(one.reused_tokens, one.prompt_tokens)])) +
       (sorted.length > most ? `<p class="small">and ${grouped(sorted.length - most)} more</p>\n` : "");
 }
@@ -119,7 +119,8 @@ function page() {
                    "Share of the prompt tokens that an earlier prompt had: the most that any cache reuses.", true) :
       "";
   return `<header><h1>What is in ${html(data.trace)}</h1><p class="small">compared ${plural(data.unit, "token")} at once, ` +
-      "before any cache; made by canopy trace stat</p></header>\n" + facts() +
+      "before any cache; made by canopy trace stat</p></header>\n" +
+      list("warnings", (data.doubts || []).map(doubt => doubt.sentence)) + facts() +
       section("time", "Over time", over ? `<div class="pair">${over}</div>` : "") +
       section("reuse", "Reuse",
               '<div class="small-charts">' +

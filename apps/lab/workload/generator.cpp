@@ -184,7 +184,9 @@ std::vector<MixItem> read_mix(const YamlNode& node, std::uint64_t seed, Complain
   return items;
 }
 
-Result<std::unique_ptr<RequestSource>> make_mixer(const YamlNode& document, std::uint64_t seed_override) {
+}  // namespace
+
+Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document, std::uint64_t seed_override) {
   Complaints complaints;
   if (document.kind != YamlNode::Kind::map) {
     complain(document, "expected a workload: a map with 'mix', and 'seed', 'requests', 'arrivals_per_second'",
@@ -215,14 +217,10 @@ Result<std::unique_ptr<RequestSource>> make_mixer(const YamlNode& document, std:
   return std::unique_ptr<RequestSource>(std::make_unique<Mixer>(config, std::move(items)));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document) { return make_mixer(document, 0); }
-
 Result<std::unique_ptr<RequestSource>> open_generator(const std::string& path, std::uint64_t seed_override) {
   auto document = parse_yaml_file(path);
   if (!document) return document.error();
-  return make_mixer(*document, seed_override);
+  return make_generator(*document, seed_override);
 }
 
 }  // namespace canopy::workload

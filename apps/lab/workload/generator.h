@@ -24,8 +24,9 @@ namespace canopy::workload {
 ///       retention: { tokens: 8000, seconds: 300, priority: 0 }   # of all its requests
 ///
 /// The same document gives the same requests on every machine, compiler and standard library.
-Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document);
-/// Opens such a file. `seed_override` replaces the file's seed, unless it is 0.
+/// `seed_override` replaces its seed, unless it is 0.
+Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document, std::uint64_t seed_override = 0);
+/// Opens such a file.
 Result<std::unique_ptr<RequestSource>> open_generator(const std::string& path, std::uint64_t seed_override);
 
 }  // namespace canopy::workload

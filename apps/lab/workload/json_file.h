@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 
 #include <nlohmann/json.hpp>
@@ -29,6 +30,10 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 };
 
 namespace canopy {
+
+inline void to_json(nlohmann::ordered_json& json, const Doubt& doubt) {
+  json = {{"kind", name_of(doubt.kind)}, {"count", doubt.count}, {"sentence", doubt.sentence}};
+}
 
 /// Returns a digest in its JSON form: 16 hexadecimal digits.
 std::string hex_of(std::uint64_t digest);

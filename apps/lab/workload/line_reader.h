@@ -23,6 +23,7 @@ class LineReader {
 
   const std::string& path() const { return file_->path(); }
   std::string place() const { return path() + ":" + std::to_string(number_); }  ///< FILE:LINE of the latest line
+  Doubts doubts() const { return file_->doubts(); }                             ///< PackedFile::doubts
   double progress() const { return file_->progress(consumed_); }                ///< part of the file, 0..1
 
  private:

@@ -18,6 +18,7 @@ class LineTrace : public TraceReader {
 
   Result<bool> next(TraceRecord& record) final;
   double progress() const final { return lines_->progress(); }
+  Doubts doubts() const final { return lines_->doubts(); }
 
  protected:
   enum class Line { request, other };

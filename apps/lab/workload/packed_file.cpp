@@ -1,5 +1,6 @@
 #include "packed_file.h"
 
+#include <canopy/base/figures.h>
 #include <canopy/base/file.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ Error cannot_open(const std::string& path, int reason) {
 /// zlib reads an uncompressed file unchanged.
 class GzipFile final : public PackedFile {
  public:
-  GzipFile(std::string path, std::uint64_t size, gzFile file) : PackedFile(std::move(path), size), file_(file) {}
+  GzipFile(std::string path, const struct stat& facts, gzFile file, int descriptor)
+      : PackedFile(std::move(path), facts), file_(file), descriptor_(descriptor) {}
   ~GzipFile() override { ::gzclose(file_); }
 
   Result<std::size_t> read(std::span<char> to) override {
@@ -47,14 +49,17 @@ class GzipFile final : public PackedFile {
     return ::gzdirect(file_) == 1 ? consumed : static_cast<std::uint64_t>(::gzoffset(file_));
   }
 
+  int descriptor() const override { return descriptor_; }
+
   gzFile file_;
+  int descriptor_;  ///< belongs to file_
 };
 
 #ifdef CANOPY_HAS_ZSTD
 class ZstdFile final : public PackedFile {
  public:
-  ZstdFile(std::string path, std::uint64_t size, UniqueFd file)
-      : PackedFile(std::move(path), size), file_(std::move(file)), stream_(ZSTD_createDCtx()), packed_(kPiece) {
+  ZstdFile(std::string path, const struct stat& facts, UniqueFd file)
+      : PackedFile(std::move(path), facts), file_(std::move(file)), stream_(ZSTD_createDCtx()), packed_(kPiece) {
     if (stream_ == nullptr) throw std::bad_alloc();
   }
   ~ZstdFile() override { ZSTD_freeDCtx(stream_); }
@@ -86,6 +91,7 @@ class ZstdFile final : public PackedFile {
     return std::monostate{};
   }
   std::uint64_t position(std::uint64_t) const override { return taken_ - (in_.size - in_.pos); }
+  int descriptor() const override { return file_.get(); }
 
   UniqueFd file_;
   ZSTD_DCtx* stream_;
@@ -110,10 +116,9 @@ Result<std::unique_ptr<PackedFile>> PackedFile::open(const std::string& path) {
   OpenedFile there = open_regular(path);
   if (there.error != 0) return cannot_open(path, there.error);
   if (!there.descriptor) return Error{path + ": is " + kind_of(there.facts.st_mode) + "; expected a regular file"};
-  const auto size = static_cast<std::uint64_t>(there.facts.st_size);
   if (is_zstd(there.descriptor.get())) {
 #ifdef CANOPY_HAS_ZSTD
-    return std::unique_ptr<PackedFile>(std::make_unique<ZstdFile>(path, size, std::move(there.descriptor)));
+    return std::unique_ptr<PackedFile>(std::make_unique<ZstdFile>(path, there.facts, std::move(there.descriptor)));
 #else
     return Error{path +
                  ": is compressed by zstd, and this Canopy was built without libzstd; decompress it first, by "
@@ -128,7 +133,24 @@ Result<std::unique_ptr<PackedFile>> PackedFile::open(const std::string& path) {
     throw std::bad_alloc();
   }
   ::gzbuffer(file, kPiece);
-  return std::unique_ptr<PackedFile>(std::make_unique<GzipFile>(path, size, file));
+  return std::unique_ptr<PackedFile>(std::make_unique<GzipFile>(path, there.facts, file, own));
+}
+
+PackedFile::PackedFile(std::string path, const struct stat& facts)
+    : path_(std::move(path)),
+      size_(static_cast<std::uint64_t>(facts.st_size)),
+      changed_s_(facts.st_mtim.tv_sec),
+      changed_ns_(facts.st_mtim.tv_nsec) {}
+
+Doubts PackedFile::doubts() const {
+  struct stat now{};
+  if (::fstat(descriptor(), &now) != 0) return {};
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  if (size == size_ && now.st_mtim.tv_sec == changed_s_ && now.st_mtim.tv_nsec == changed_ns_) return {};
+  return {{Doubt::Kind::input, 1,
+           path_ + ": the file was changed while it was read" +
+               (size == size_ ? std::string()
+                              : ": it had " + grouped(size_) + " bytes, and has " + grouped(size) + " now")}};
 }
 
 double PackedFile::progress(std::uint64_t consumed) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,16 +27,22 @@ class PackedFile {
   /// Returns the part of the file, 0..1, that was read when its reader has used `consumed` unpacked bytes.
   double progress(std::uint64_t consumed) const;
 
+  /// Returns a doubt if the file was changed since it was opened: cut, grown or overwritten.
+  Doubts doubts() const;
+
   const std::string& path() const { return path_; }
 
  protected:
-  PackedFile(std::string path, std::uint64_t size) : path_(std::move(path)), size_(size) {}
+  PackedFile(std::string path, const struct stat& facts);
+  /// Returns the descriptor of the file.
+  virtual int descriptor() const = 0;
   /// Returns the position in the file of `consumed` unpacked bytes, or a later one.
   virtual std::uint64_t position(std::uint64_t consumed) const = 0;
 
  private:
   std::string path_;
   std::uint64_t size_;
+  std::int64_t changed_s_, changed_ns_;  ///< time of the last change of its content, when it was opened
 };
 
 }  // namespace canopy::workload

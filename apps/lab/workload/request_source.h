@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 #include <canopy/retention.h>
 #include <canopy/types.h>
@@ -32,6 +33,8 @@ class RequestSource {
   /// Returns the part that was read, 0..1, for a progress bar.
   virtual double progress() const = 0;
   virtual std::uint64_t seed() const { return 0; }  ///< 0: nothing is random
+  /// Returns the reasons why what was read may not be what the source was meant to be. Call it after the last request.
+  virtual Doubts doubts() const { return {}; }
 };
 
 }  // namespace canopy::workload

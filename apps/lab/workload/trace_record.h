@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/result.h>
 #include <canopy/retention.h>
 #include <canopy/types.h>
@@ -46,6 +47,8 @@ class TraceReader {
   /// because later lines may depend on the broken one.
   virtual Result<bool> next(TraceRecord& record) = 0;
   virtual double progress() const = 0;  ///< part that was read, 0..1
+  /// Returns the reasons why what was read may not be what is in the file. Call it after the last request.
+  virtual Doubts doubts() const = 0;
   /// Returns notes for people on the data, such as figures that the file does not have.
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -18,6 +18,7 @@ class TraceSource final : public RequestSource {
     return got;
   }
   double progress() const override { return reader_->progress(); }
+  Doubts doubts() const override { return reader_->doubts(); }
 
  private:
   void expand(ClientRequest& request) {

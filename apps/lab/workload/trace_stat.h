@@ -55,6 +55,7 @@ struct TraceFacts {
     std::uint64_t requests = 0, prompt_tokens = 0, reused_tokens = 0;
   };
   std::map<std::string, Tenant> tenants;  ///< by namespace
+  Doubts doubts;                          ///< doubts of the trace; the caller sets them
 
   double reused() const {
     return prompt_tokens ? static_cast<double>(reused_tokens) / static_cast<double>(prompt_tokens) : 0;
@@ -93,7 +94,7 @@ class TraceStat {
   std::size_t used_ = 0;
   std::uint64_t first_ms_ = 0, now_ms_ = 0;
   std::vector<std::uint64_t> buckets_;  ///< distinct tokens by the time of their last use; the last bucket is open
-  std::uint64_t width_ms_;       ///< width of a bucket
+  std::uint64_t width_ms_;              ///< width of a bucket
 };
 
 }  // namespace canopy::workload

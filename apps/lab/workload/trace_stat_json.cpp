@@ -38,6 +38,7 @@ ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
     ordered_json& entry = json["tenants"].emplace_back(ordered_json{{"namespace", name}});
     CANOPY_PUT(entry, tenant, requests, prompt_tokens, reused_tokens);
   }
+  if (!facts.doubts.empty()) json["doubts"] = facts.doubts;
   return json;
 }
 

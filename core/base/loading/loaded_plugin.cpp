@@ -51,6 +51,24 @@ std::string why_unreadable(const CanopyPlugin& descriptor) {
   return {};
 }
 
+/// Returns an error message if the list of components is not one within the file's data, else an empty text. A count
+/// that is too large would make components of whatever lies behind the list.
+static std::string why_no_list(const ElfImage& image, std::uint64_t first, const CanopyPlugin& plugin) {
+  if (!image.at(first, std::uint64_t{plugin.count} * plugin.component_size))
+    return fmt::format("its list of {} components is not within its data", plugin.count);
+  constexpr std::size_t kTexts[] = {offsetof(CanopyComponent, implements), offsetof(CanopyComponent, name),
+                                    offsetof(CanopyComponent, summary)};
+  for (std::uint64_t i = 0; i < plugin.count; ++i)
+    for (const std::size_t field : kTexts) {
+      // Null is the component's own flaw. A pointer that the loader looks up by name has no value here.
+      const auto text = image.pointer_at(first + i * plugin.component_size + field);
+      if (text && *text != 0 && !image.text_at(*text))
+        return fmt::format("component {} of {} has a text that is not within its data: is the count right?", i + 1,
+                           plugin.count);
+    }
+  return {};
+}
+
 std::string why_unreadable(const ElfImage& image, std::uint64_t address) {
   CanopyPlugin descriptor{};
   constexpr std::size_t kFirst = offsetof(CanopyPlugin, toolchain);  // the fields that every version has
@@ -78,7 +96,8 @@ std::string why_unreadable(const ElfImage& image, std::uint64_t address) {
   descriptor.components = nullptr;
   static constexpr CanopyComponent kSome{};
   if (components && *components != 0) descriptor.components = &kSome;
-  return why_unreadable(descriptor);
+  std::string why = why_unreadable(descriptor);
+  return why.empty() && components ? why_no_list(image, *components, descriptor) : why;
 }
 
 }  // namespace canopy

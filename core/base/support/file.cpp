@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 
 namespace canopy {
@@ -13,6 +14,24 @@ void UniqueFd::reset(int number) {
   if (number_ >= 0) ::close(number_);
   number_ = number;
   errno = error;
+}
+
+int allocate(int file, std::uint64_t bytes) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error;
+  do error = ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  while (error == EINTR);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+bool sync_entry(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const UniqueFd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened && (::fsync(opened.get()) == 0 || errno == EINVAL);
 }
 
 void hold_standard_descriptors() {

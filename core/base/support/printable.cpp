@@ -61,6 +61,21 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string shown_name(std::string_view name) {
+  if (name.empty()) return "(shared)";
+  const bool quoted = name.front() == '(' || name.front() == '\'';
+  return quoted ? "'" + std::string(name) + "'" : std::string(name);
+}
+
+std::string csv_field(std::string_view text) {
+  std::string field = printable(text);
+  if (!field.empty() && std::string_view("=+-@").find(field[0]) != std::string_view::npos) field.insert(0, 1, '\'');
+  if (field.find_first_of(",\"") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
 std::string json_text(std::string_view text) {
   std::string json = "\"";
   for (const char c : printable(text)) {  // which has no control characters, and is UTF-8

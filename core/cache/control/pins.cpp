@@ -8,9 +8,9 @@ namespace canopy {
 
 bool Pins::pin(NodeId node) {
   if (node == NodeId::none || state_.pins.contains(node)) return false;
-  const Lock lock = state_.index->hold(node);
-  if (lock.node == NodeId::none) return false;
-  state_.pins.emplace(node, lock);
+  const auto pin = state_.pins.try_emplace(node).first;  // takes its memory before there is a lock
+  pin->second = state_.index->hold(node);
+  if (pin->second.id == LockId::none) return state_.pins.erase(pin), false;
   if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, true);
   pages_.end_operation(Operation::control);
   return true;

@@ -103,6 +103,7 @@ void RemoteControl::run_until(const Command& command) {
   if (command.until > Condition::free || (of_group && command.group >= state_.pools.size())) return;
   go_on();
   state_.stop.wait_for(command);
+  state_.paused_because.reserve(Ledger::kMostBytes);  // nothing may lack memory when it is met
 }
 
 }  // namespace canopy

@@ -4,13 +4,16 @@
 #include <canopy/types.h>
 
 #include <array>
-#include <string>
+#include <optional>
 #include <utility>
+
+#include <cache/guard/sentence.h>
 
 namespace canopy {
 
 /// The condition that ends a run_until command. The engine reports its events to this object, which decides when the
-/// condition is met. It knows nothing else of the engine, and costs one branch while no condition is set.
+/// condition is met. It knows nothing else of the engine, takes no memory, and costs one branch while no condition is
+/// set.
 class StopCondition {
  public:
   /// Requests over which a hit rate is measured: fewer would stop at the first miss, more would stop late.
@@ -27,15 +30,15 @@ class StopCondition {
              std::uint32_t reusable);
   void free_pages(std::uint64_t pages);
 
-  /// Returns a sentence about how the condition was met, and clears the condition. Empty if it was not met.
-  std::string take_reason();
+  /// Returns a sentence about how the condition was met, and clears the condition. Nothing if it was not met.
+  std::optional<Sentence> take_reason();
 
  private:
-  bool waits_for(Condition condition) const { return waiting_ && reason_.empty() && command_.until == condition; }
+  bool waits_for(Condition condition) const { return waiting_ && !reason_ && command_.until == condition; }
 
   bool waiting_ = false;
   Command command_{};
-  std::string reason_;
+  std::optional<Sentence> reason_;
   std::array<std::uint32_t, kRequests> prompts_{}, hits_{};
   std::uint64_t begun_ = 0, prompt_sum_ = 0, hit_sum_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "drainer.h"
 
 #include <algorithm>
+#include <new>
 
 #include <cache/guard/index_port.h>
 #include <cache/publish/publisher.h>
@@ -16,17 +17,20 @@ constexpr std::uint32_t kMostBackoff = 1023;
 /// Finds pages in draining segments that no lock holds. No request reads them, so they may be relocated.
 class UnlockedPages final : public NodeVisitor {
  public:
-  UnlockedPages(const Pool& pool, std::size_t group) : pool_(pool), group_(group) {}
+  /// Takes memory for `most` pages, so that none is lacking inside the index.
+  UnlockedPages(const Pool& pool, std::size_t group, std::size_t most) : pool_(pool), group_(group), most_(most) {
+    found.reserve(most);
+  }
   std::vector<Page> found;
   void node(const NodeView& node) override {
     if (node.locks[group_] > 0) return;
     for (const Page page : node.pages[group_])
-      if (found.size() < kRelocatedAtOnce && pool_.drains(page)) found.push_back(page);
+      if (found.size() < most_ && pool_.drains(page)) found.push_back(page);
   }
 
  private:
   const Pool& pool_;
-  std::size_t group_;
+  std::size_t group_, most_;
 };
 
 }  // namespace
@@ -41,7 +45,7 @@ void Drainer::resize(std::size_t group, std::uint64_t pages) {
   const Occupancy now = pool.occupancy();
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
     pages_.evict(group, out - pages, Cause::limit);
-  pool.go_to_limit();
+  withdraw(pool);
   ++state_.counters.resizes;
   pages_.digest().take(Digest::Step::resize, group, pages);
   pages_.end_operation(Operation::resize);
@@ -54,31 +58,65 @@ void Drainer::pass(std::size_t group) {
   Passes& passes = passes_[group];
   passes.pending = false;
   const std::uint64_t changes = pool.changes();
+  const bool withdrawn = !pool.above_limit() || withdraw(pool);
   pool.reap();
   if (!pool.draining()) {
+    if (!withdrawn) try_later(passes);
     if (pool.changes() != changes) pages_.end_operation(Operation::resize);
     return;
   }
   const std::uint64_t had = pool.surplus();
   if (had > 0 && state_.index->sizes(group).evictable > 0) pages_.evict(group, had, Cause::limit);
-  const std::size_t relocated = relocate(group);
-  passes.pending = relocated == kRelocatedAtOnce;
-  passes.backoff = relocated || pool.surplus() < had ? 0 : std::min(kMostBackoff, passes.backoff * 2 + 1);
+  const std::optional<std::size_t> relocated = relocate(group);
+  try_later(passes);
+  passes.pending = !withdrawn || !relocated || *relocated == kRelocatedAtOnce;
+  if (relocated.value_or(0) > 0 || pool.surplus() < had) passes.backoff = 0;
   passes.countdown = passes.backoff;
   pool.reap();
   pages_.end_operation(Operation::resize);
 }
 
-/// Relocates unlocked pages out of draining segments. Returns their number.
-std::size_t Drainer::relocate(std::size_t group) {
+/// Withdraws the pages above the limit. Returns false if some could not be withdrawn, for want of memory for example.
+bool Drainer::withdraw(Pool& pool) {
+  try {
+    pool.go_to_limit();
+  } catch (const std::bad_alloc&) {  // for its list of segments: the next pass does it
+    ++state_.lacked;
+  }
+  return !pool.above_limit();
+}
+
+/// Makes the next pass after twice as many operations as the last time.
+void Drainer::try_later(Passes& passes) {
+  passes.pending = true;
+  passes.backoff = std::min(kMostBackoff, passes.backoff * 2 + 1);
+  passes.countdown = passes.backoff;
+}
+
+/// Relocates unlocked pages out of draining segments. Returns their number, or nothing if that failed, for want of
+/// memory for example: the pages are where they were.
+std::optional<std::size_t> Drainer::relocate(std::size_t group) {
   Pool& pool = state_.pools[group];
-  UnlockedPages unlocked(pool, group);
-  state_.index->visit(unlocked);
-  std::vector<Page>& from = unlocked.found;
-  from.resize(std::min<std::size_t>(from.size(), pool.free_pages()));
-  std::vector<Page> to(from.size());
-  if (from.empty() || !pool.relocate(from, to)) return 0;
-  state_.index->call("remap", &PrefixIndex::remap, group, from, to);
+  const std::uint64_t draining = pool.occupancy().capacity - pool.offered();
+  const std::size_t most = std::min({kRelocatedAtOnce, pool.free_pages(), draining});
+  std::optional<UnlockedPages> unlocked;
+  std::vector<Page> to;
+  try {
+    unlocked.emplace(pool, group, most);
+    to.reserve(most);
+  } catch (const std::bad_alloc&) {
+    ++state_.lacked;
+    return {};
+  }
+  if (!state_.index->done("visit", &PrefixIndex::visit, *unlocked)) return {};
+  const std::vector<Page>& from = unlocked->found;
+  if (from.empty()) return 0;
+  to.resize(from.size());
+  if (!pool.relocate(from, to)) return {};
+  if (!state_.index->done("remap", &PrefixIndex::remap, group, from, to)) {
+    pages_.free(group, to, "a relocation that failed");
+    return {};
+  }
   state_.counters.relocated_pages += from.size();
   pages_.digest().take(Digest::Step::relocate, group, from.size());
   pages_.digest().take(to);
@@ -100,7 +138,10 @@ std::uint64_t Drainer::draining_under(const RequestState& request, std::size_t g
   const std::vector<Page>& row = request.rows[group];
   const auto owned = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
   const bool whole = state_.pools[group].needs().whole_path();  // its lock covers what it retains there
-  return draining_under(request.lock, group) + (whole ? 0 : draining_under(request.kept, group)) +
+  std::uint64_t retained = whole ? 0 : draining_under(request.kept, group);
+  for (const RequestState::Promise& promise : request.promises)
+    retained += whole ? 0 : draining_under(promise.lock, group);
+  return draining_under(request.lock, group) + retained +
          static_cast<std::uint64_t>(
              std::count_if(owned, row.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include <cache/cache_state.h>
@@ -31,7 +32,9 @@ class Drainer {
     std::uint32_t countdown = 0;  ///< operations until the next pass
   };
   void pass(std::size_t group);
-  std::size_t relocate(std::size_t group);
+  bool withdraw(Pool& pool);
+  static void try_later(Passes& passes);
+  std::optional<std::size_t> relocate(std::size_t group);
   std::uint64_t draining_under(const Lock& lock, std::size_t group) const;
   std::uint64_t draining_under(const RequestState& request, std::size_t group) const;
   template <class Released>

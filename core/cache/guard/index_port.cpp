@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
+#include <optional>
 
 #include <cache/cache_state.h>
 #include "all_below.h"
@@ -12,9 +12,9 @@
 namespace canopy {
 namespace {
 
-std::string lock_words(const Lock& lock) {
-  return fmt::format("a lock of {} units from {}, {}, {}, {} on", lock.length, lock.from[0], lock.from[1], lock.from[2],
-                     lock.from[3]);
+Sentence lock_words(const Lock& lock) {
+  return Sentence("a lock of {} units from {}, {}, {}, {} on", lock.length, lock.from[0], lock.from[1], lock.from[2],
+                  lock.from[3]);
 }
 
 }  // namespace
@@ -50,28 +50,28 @@ Probe IndexPort::peek(const Key& key) const {
                whole(probe.full_length);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) sound &= probe.evictable[g] <= probe.length;
   if (sound) return probe;
-  wrong("peek", fmt::format("it found {} units of a key of {}", probe.length, units_of(key)));
+  wrong("peek", Sentence("it found {} units of a key of {}", probe.length, units_of(key)));
   return {};
 }
 
 Lock IndexPort::match(const Key& key, const RequestFacts& request) {
   const Lock lock = call("match", &PrefixIndex::match, key, request);
   if (sound(lock, units_of(key))) return lock;
-  wrong("match", fmt::format("it gave {} for a key of {}", lock_words(lock), units_of(key)));
+  wrong("match", Sentence("it gave {} for a key of {}", lock_words(lock).view(), units_of(key)));
   return {};
 }
 
 Found IndexPort::find(const Key& key) {
   const Found found = call("find", &PrefixIndex::find, key);
   if (found.length <= units_of(key) && whole(found.length) && whole(found.full_length)) return found;
-  wrong("find", fmt::format("it found {} units of a key of {}", found.length, units_of(key)));
+  wrong("find", Sentence("it found {} units of a key of {}", found.length, units_of(key)));
   return {};
 }
 
 Lock IndexPort::hold(NodeId node) {
   const Lock lock = call("hold", &PrefixIndex::hold, node, nullptr);
   if (sound(lock, lock.length)) return lock;
-  wrong("hold", fmt::format("it gave {}", lock_words(lock)));
+  wrong("hold", Sentence("it gave {}", lock_words(lock).view()));
   return {};
 }
 
@@ -80,82 +80,95 @@ GroupPages IndexPort::pages(const Lock& lock, Units from) {
                   (lock.length - from) / state_.page_size);
 }
 
-GroupPages IndexPort::pages(NodeId node, Units from) {
-  const GroupPages pages = call("pages", [&](PrefixIndex& index) { return index.pages(node, from); });
-  return numbered(pages, pages[0].size());
+GroupPages IndexPort::pages(const Found& found) {
+  return numbered(call("pages", [&](PrefixIndex& index) { return index.pages(found.node, 0); }),
+                  found.length / state_.page_size);
 }
 
-/// Returns the pages. A group becomes zeros if it has another number of pages than `count`, or a page number that its
-/// pool does not have.
-GroupPages IndexPort::numbered(GroupPages pages, std::size_t count) {
+/// Returns the pages; none, if a group has another number of pages than `count`, or a page number that its pool does
+/// not have.
+GroupPages IndexPort::numbered(const GroupPages& pages, std::size_t count) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
-    if (pages[g].size() == count && all_below(pages[g], numbers(g))) continue;
-    if (pages[g].size() != count)
-      wrong("pages", fmt::format("it gave {} pages of group '{}' for {} pages under a lock", pages[g].size(),
-                                 state_.groups[g].name, count));
+    if (pages[g].size() == count && has_address(pages[g]) && all_below(pages[g], numbers(g))) continue;
+    if (!has_address(pages[g]))
+      wrong("pages",
+            Sentence("it gave {} pages of group '{}' without an address", pages[g].size(), state_.groups[g].name));
+    else if (pages[g].size() != count)
+      wrong("pages", Sentence("it gave {} pages of group '{}' for {} pages under a lock", pages[g].size(),
+                              state_.groups[g].name, count));
     else
       wrong("pages",
-            fmt::format("it gave page {} of group '{}', which has no page beyond {}",
-                        *std::max_element(pages[g].begin(), pages[g].end()), state_.groups[g].name, numbers(g) - 1));
-    no_pages_.resize(std::max(no_pages_.size(), count));
-    pages[g] = std::span<const Page>(no_pages_).first(count);
+            Sentence("it gave page {} of group '{}', which has no page beyond {}",
+                     *std::max_element(pages[g].begin(), pages[g].end()), state_.groups[g].name, numbers(g) - 1));
+    return {};
   }
   return pages;
 }
 
 Inserted IndexPort::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
   const Units most = units_of(key);
-  Inserted inserted;
-  inserted.lock = lock;
-  inserted.had = lock.length;
+  Inserted nothing;
+  nothing.lock = lock;
+  nothing.had = lock.length;
   bool answered = false;
-  call("insert", [&](PrefixIndex& index) {
-    inserted = index.insert(lock, key, pages, facts);
+  Inserted inserted = call("insert", [&](PrefixIndex& index) {
+    const Inserted answer = index.insert(lock, key, pages, facts);
     answered = true;
+    return answer;
   });
-  // A stale lock, or a lack of memory, may leave it shallower than before.
-  bool fits = !answered || (sound(inserted.lock, most) && inserted.had <= most &&
-                            (inserted.lock.length <= lock.length || inserted.had >= lock.length));
-  for (std::size_t g = 0; fits && g < state_.pools.size(); ++g) fits = inserted.spare[g].size() <= pages[g].size();
+  if (!answered) return nothing;
+  // A stale lock, or a lack of memory, may leave it as it was.
+  bool fits = sound(inserted.lock, most) && inserted.had <= most && inserted.lock.length >= lock.length &&
+              (inserted.lock.length == lock.length || inserted.had >= lock.length);
+  for (std::size_t g = 0; fits && g < state_.pools.size(); ++g)
+    fits = inserted.spare[g].size() <= pages[g].size() && has_address(inserted.spare[g]);
   inserted.evicted = counted("insert", inserted.evicted);
   if (fits) return inserted;
-  wrong("insert", fmt::format("it gave {} and had {} units, for a key of {} below a lock of {}",
-                              lock_words(inserted.lock), inserted.had, most, lock.length));
-  inserted = {};
-  inserted.lock = lock;
-  inserted.had = lock.length;
-  return inserted;
+  wrong("insert", Sentence("it gave {} and had {} units, for a key of {} below a lock of {}",
+                           lock_words(inserted.lock).view(), inserted.had, most, lock.length));
+  return nothing;
 }
 
 void IndexPort::relax(Lock& lock, std::size_t group, Units from) {
   const Lock before = lock;
   call("relax", &PrefixIndex::relax, lock, group, from);
   if (lock.length == before.length && sound(lock, before.length)) return;
-  wrong("relax", fmt::format("it made {} of {}", lock_words(lock), lock_words(before)));
+  wrong("relax", Sentence("it made {} of {}", lock_words(lock).view(), lock_words(before).view()));
   lock = before;
 }
 
 namespace {
 
-/// Passes on evicted nodes whose shape is valid.
+/// Passes on evicted nodes whose shape is valid. Does not let the visitor's exceptions into the index, which would lose
+/// the pages that it has evicted.
 class CheckedLeaving final : public LeavingVisitor {
  public:
   CheckedLeaving(const CacheState& state, LeavingVisitor& visitor) : state_(state), visitor_(visitor) {}
-  std::string flaw;  ///< error message about the first one
+  std::optional<Sentence> flaw;    ///< about the first node whose shape is not valid
+  std::optional<Sentence> failed;  ///< why the visitor did not take a node
 
   void leaving(const Leaving& node) override {
     const std::size_t units = node.words.size() - std::min<std::size_t>(node.words.size(), state_.overlap);
-    bool sound = units > 0 && units % state_.page_size == 0 && state_.spaces.knows(node.facts.space);
+    bool sound =
+        units > 0 && units % state_.page_size == 0 && has_address(node.words) && state_.spaces.knows(node.facts.space);
     for (std::size_t g = 0; g < state_.pools.size(); ++g) {
       const Pool& pool = state_.pools[g];
       const std::uint64_t numbers = std::uint64_t{pool.segment_pages()} * pool.segments().size();
-      sound = sound && node.pages[g].size() == units / state_.page_size &&
+      sound = sound && node.pages[g].size() == units / state_.page_size && has_address(node.pages[g]) &&
               all_below(node.pages[g], static_cast<Page>(std::min<std::uint64_t>(numbers, ~Page{0})));
     }
-    if (sound) visitor_.leaving(node);
-    else if (flaw.empty())
-      flaw =
-          fmt::format("it reported a leaving node with {} words and {} pages", node.words.size(), node.pages[0].size());
+    if (!sound) {
+      if (!flaw)
+        flaw =
+            Sentence("it reported a leaving node with {} words and {} pages", node.words.size(), node.pages[0].size());
+      return;
+    }
+    try {
+      visitor_.leaving(node);
+    } catch (const std::exception& error) {
+      failed =
+          Sentence("a node of {} pages is evicted, and not copied down: {}", units / state_.page_size, error.what());
+    }
   }
 
  private:
@@ -171,7 +184,8 @@ GroupPages IndexPort::visited(LeavingVisitor* visitor, Evict&& evict) {
   if (!visitor) return counted("evict", call("evict", [&](PrefixIndex& index) { return evict(index, nullptr); }));
   CheckedLeaving checked(state_, *visitor);
   const GroupPages evicted = call("evict", [&](PrefixIndex& index) { return evict(index, &checked); });
-  if (!checked.flaw.empty()) wrong("evict", checked.flaw);
+  if (checked.flaw) wrong("evict", *checked.flaw);
+  if (checked.failed) state_.ledger.violated(*checked.failed);
   return counted("evict", evicted);
 }
 
@@ -189,26 +203,46 @@ GroupPages IndexPort::counted(const char* function, GroupPages pages) const {
   for (std::size_t g = 0; g < pages.size(); ++g) {
     if (pages[g].empty()) continue;
     const std::size_t most = g < state_.pools.size() ? numbers(g) : 0;
-    if (pages[g].size() <= most) continue;
-    wrong(function, fmt::format("it gave back {} pages of group {}, which has {}", pages[g].size(), g, most));
+    if (pages[g].size() <= most && has_address(pages[g])) continue;
+    wrong(function, Sentence("it gave back {} pages{} of group {}, which has {}", pages[g].size(),
+                             has_address(pages[g]) ? "" : " without an address", g, most));
     pages[g] = {};
   }
   return pages;
 }
 
+bool IndexPort::visit(NodeVisitor& visitor) const {
+  /// Passes on nodes whose spans have addresses.
+  struct Checked final : NodeVisitor {
+    explicit Checked(NodeVisitor& checked) : to(checked) {}
+    void node(const NodeView& node) override {
+      const bool sound =
+          has_address(node.words) && std::ranges::all_of(node.pages, [](auto pages) { return has_address(pages); });
+      if (sound) to.node(node);
+      else ++unsound;
+    }
+    NodeVisitor& to;
+    std::size_t unsound = 0;
+  } checked(visitor);
+  const bool ended = done("visit", &PrefixIndex::visit, checked);
+  if (checked.unsound > 0)
+    wrong("visit", Sentence("it gave words or pages without an address for {} nodes", checked.unsound));
+  return ended && checked.unsound == 0;
+}
+
 void IndexPort::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
-  std::iota(order.begin(), order.end(), 0U);  // the result if the index throws before it has written
+  std::iota(order.begin(), order.end(), 0U);  // the result if there is no memory, or the index throws
+  std::vector<bool> named(order.size());
   call("order_by_weight", [&](const PrefixIndex& index) {
     if (const SchedulingIndex* by = index.scheduling()) by->order_by_weight(ends, order);
   });
-  std::vector<bool> named(order.size());
   for (const std::uint32_t request : order) {
     if (request < order.size() && !named[request]) {
       named[request] = true;
       continue;
     }
-    wrong("order_by_weight", fmt::format("it named request {} {} in an order of {}", request,
-                                         request < order.size() ? "twice" : "that was not given", order.size()));
+    wrong("order_by_weight", Sentence("it named request {} {} in an order of {}", request,
+                                      request < order.size() ? "twice" : "that was not given", order.size()));
     return std::iota(order.begin(), order.end(), 0U);
   }
 }
@@ -216,8 +250,7 @@ void IndexPort::order_by_weight(std::span<const NodeId> ends, std::span<std::uin
 Sizes IndexPort::summed(Sizes reported) const {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // sums of a few of these do not wrap
   if ((reported.evictable | reported.protected_) < kMost) return reported;
-  wrong("sizes",
-        fmt::format("it says {} units are evictable and {} protected", reported.evictable, reported.protected_));
+  wrong("sizes", Sentence("it says {} units are evictable and {} protected", reported.evictable, reported.protected_));
   return {};
 }
 

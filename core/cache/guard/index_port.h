@@ -22,8 +22,9 @@ class IndexPort final : public Port<PrefixIndex> {
   Found find(const Key& key);
   void prefetch(std::span<const Key> keys) const { call("prefetch", &PrefixIndex::prefetch, keys); }
   Lock hold(NodeId node);
+  // Both return none, of no group, if the index cannot list them or lists wrong ones.
   GroupPages pages(const Lock& lock, Units from = 0);
-  GroupPages pages(NodeId node, Units from);
+  GroupPages pages(const Found& found);
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts);
   void relax(Lock& lock, std::size_t group, Units from);
   GroupPages release(const Lock& lock, const RequestFacts* ended) {
@@ -64,7 +65,8 @@ class IndexPort final : public Port<PrefixIndex> {
     call("use_policy", [&](PrefixIndex& index) { follows = index.use_policy(group, policy); });
     return follows;
   }
-  void visit(NodeVisitor& visitor) const { call("visit", &PrefixIndex::visit, visitor); }
+  /// Returns false if it threw, or gave a node that is no node: there may be others.
+  bool visit(NodeVisitor& visitor) const;
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
 
  private:
@@ -72,7 +74,7 @@ class IndexPort final : public Port<PrefixIndex> {
   bool whole(Units units) const;
   bool sound(const Lock& lock, Units most) const;
   Page numbers(std::size_t group) const;
-  GroupPages numbered(GroupPages pages, std::size_t count);
+  GroupPages numbered(const GroupPages& pages, std::size_t count);
   GroupPages counted(const char* function, GroupPages pages) const;
   Sizes summed(Sizes reported) const;
 
@@ -80,8 +82,7 @@ class IndexPort final : public Port<PrefixIndex> {
   GroupPages visited(LeavingVisitor* visitor, Evict&& evict);
 
   CacheState& state_;
-  TenantIndex* tenants_;        ///< may be null (the index keeps no tenants apart)
-  std::vector<Page> no_pages_;  ///< Zeros that replace a row of wrong length.
+  TenantIndex* tenants_;  ///< may be null (the index keeps no tenants apart)
 };
 
 }  // namespace canopy

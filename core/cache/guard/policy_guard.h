@@ -19,6 +19,9 @@ class PolicyGuard final : public EvictionStrategy, public Port<EvictionStrategy>
   PolicyGuard(std::shared_ptr<EvictionStrategy> policy, std::string name, Ledger& ledger, bool& any_failed)
       : Port(std::move(policy), std::move(name), ledger, &any_failed) {}
 
+  /// Returns true at the first call after the policy threw.
+  bool take_failure() { return has_thrown() && !std::exchange(failure_taken_, true); }
+
   Rank rank(const NodeFacts& node) override {
     const Rank rank = ask("rank", [&](EvictionStrategy& policy) { return policy.rank(node); });
     return has_thrown() ? Rank{0, node.last_access} : rank;
@@ -49,6 +52,8 @@ class PolicyGuard final : public EvictionStrategy, public Port<EvictionStrategy>
   }
 
  private:
+  bool failure_taken_ = false;
+
   template <class Function, class... Args>
   std::invoke_result_t<Function, EvictionStrategy&, Args...> ask(const char* name, Function function,
                                                                  Args&&... args) const noexcept {

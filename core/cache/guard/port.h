@@ -6,16 +6,25 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "sentence.h"
+
 namespace canopy {
 
+/// Returns true if a span has an address or no elements. What lies behind the address cannot be checked.
+template <class T>
+bool has_address(std::span<T> items) {
+  return items.data() != nullptr || items.empty();
+}
+
 /// Calls one component of a plugin for the engine. Catches exceptions: the caller then gets an empty value, and the
-/// ledger records a violation that names the component, its file and the call. The ports of the interfaces also check
-/// results. An engine calls its components only through ports.
+/// ledger records a violation that names the component, its file and the call, which needs no memory. The ports of the
+/// interfaces also check results. An engine calls its components only through ports.
 template <class Interface>
 class Port {
  public:
@@ -50,18 +59,26 @@ class Port {
     }
     return std::invoke_result_t<Function, Interface&, Args...>();
   }
+  /// Calls a function without a result. Returns false if it threw.
+  template <class Function, class... Args>
+  bool done(const char* name, Function function, Args&&... args) const noexcept {
+    return call(name, [&](Interface& component) {
+      std::invoke(function, component, std::forward<Args>(args)...);
+      return true;
+    });
+  }
   /// Records a mistake of the component in a call of `function`.
-  void wrong(std::string_view function, std::string_view what) const {
-    ledger_.violated(name_ + ", " + std::string(function) + ": " + std::string(what));
+  [[gnu::cold, gnu::noinline]] void wrong(std::string_view function, std::string_view what) const noexcept {
+    ledger_.violated(Sentence("{}, {}: {}", name_, function, what));
   }
   /// Returns true if a call of the component threw.
   bool has_thrown() const { return thrown_; }
 
  private:
-  void threw(const char* function, const char* what) const {
+  [[gnu::cold, gnu::noinline]] void threw(const char* function, const char* what) const noexcept {
     thrown_ = true;
     if (any_thrown_) *any_thrown_ = true;
-    wrong(function, std::string("it threw: ") + what);
+    wrong(function, Sentence("it threw: {}", what));
   }
 
   std::shared_ptr<Interface> component_;

@@ -4,27 +4,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 namespace canopy {
 
 Occupancy AllocatorPort::possible(Occupancy reported) const {
-  wrong("occupancy", fmt::format("it says {} of {} pages are free, but {} were offered", reported.free,
-                                 reported.capacity, offered_));
+  wrong("occupancy",
+        Sentence("it says {} of {} pages are free, but {} were offered", reported.free, reported.capacity, offered_));
   return {offered_, std::min(reported.free, offered_)};
 }
 
 std::uint32_t AllocatorPort::out(Segment segment) const {
   const std::uint32_t out = read("use", &SlotAllocator::use, segment).out;
   if (out <= segment.pages) return out;
-  wrong("use", fmt::format("it says {} pages of {} are out", out, segment.pages));
+  wrong("use", Sentence("it says {} pages of {} are out", out, segment.pages));
   return segment.pages;
 }
 
 std::span<const std::uint32_t> CodecPort::encode(std::span<const Token> tokens, Scratch& scratch) const {
   const auto words = call("encode", &KeyCodec::encode, tokens, scratch);
-  if (words.size() == tokens.size()) return words;
+  const bool there = has_address(words);
+  if (words.size() == tokens.size() && there) return words;
   wrong("encode",
-        fmt::format("it gave {} words for {} tokens; these tokens are not reused", words.size(), tokens.size()));
+        there ? Sentence("it gave {} words for {} tokens; these tokens are not reused", words.size(), tokens.size())
+              : Sentence("it gave words without an address for {} tokens; these tokens are not reused", tokens.size()));
+  // No other process that shares a storage makes the same ones.
+  if (made_ == 0) made_ = std::uint64_t{std::random_device()()} << 32;
   const std::span<std::uint32_t> useless = scratch.words(tokens.size());
   for (std::uint32_t& word : useless) word = static_cast<std::uint32_t>(splitmix64(++made_));
   return useless;
@@ -46,8 +51,9 @@ std::string StorePort::flaw(Units page_size) {
 }
 
 std::string StorePort::flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const {
-  if (streams_.empty() || streams_.size() > kMaxStreams)
-    return fmt::format("it has {} streams, expected 1 to {}", streams_.size(), kMaxStreams);
+  if (streams_.empty() || streams_.size() > kMaxStreams || !has_address(streams_))
+    return fmt::format("it has {} streams{}, expected 1 to {}", streams_.size(),
+                       has_address(streams_) ? "" : " without an address", kMaxStreams);
   if (view.streams != streams_.size())
     return fmt::format("its view has {} streams, and it has {}", view.streams, streams_.size());
   if (layers == 0 || view.layers != layers)
@@ -86,8 +92,8 @@ const char* StorePort::wait() {
 const char* StorePort::sync() {
   const char* const failed = wait();
   if (!failed) return nullptr;
-  failure_ = fmt::format("{}, sync: {}", name(), *failed ? failed : "it threw");
-  return failure_.c_str();
+  failure_ = Sentence("{}, sync: {}", name(), *failed ? failed : "it threw");
+  return failure_->c_str();
 }
 
 bool StorePort::settled() {
@@ -112,7 +118,7 @@ bool StoragePort::fits(const StorageDone& done, const Open& open) const {
   const auto known = [](Fate fate) { return fate <= Fate::failed; };
   if (!known(done.fate)) return false;
   if (open.counts) return done.found <= open.records;
-  return done.fates.size() == open.records && std::ranges::all_of(done.fates, known);
+  return done.fates.size() == open.records && has_address(done.fates) && std::ranges::all_of(done.fates, known);
 }
 
 std::size_t StoragePort::poll(std::span<StorageDone> done) {
@@ -130,21 +136,31 @@ std::size_t StoragePort::poll(std::span<StorageDone> done) {
     --threw_;
   }
   const std::span<StorageDone> room = done.subspan(count);
-  if (room.empty()) return count;
-  std::size_t ended = call("poll", &PageStorage::poll, room);
-  if (ended > room.size()) {
-    wrong("poll", fmt::format("it reported {} calls into {} places", ended, room.size()));
-    ended = 0;
-  }
+  if (room.empty() || is_broken()) return count;
+  bool faulty = true;
+  std::size_t ended = call("poll", [&](PageStorage& storage) {
+    try {
+      const std::size_t got = storage.poll(room);
+      faulty = false;
+      return got;
+    } catch (const std::bad_alloc&) {
+      faulty = false;  // it may have memory the next time
+      throw;
+    }
+  });
+  if (ended > room.size()) wrong("poll", Sentence("it reported {} calls into {} places", ended, room.size()));
+  if (faulty || ended > room.size()) ++bad_polls_, ended = 0;
   for (const StorageDone& one : room.first(ended)) {
     const auto open = open_.find(one.ticket);
     if (open == open_.end() || open->second.threw) {
-      wrong("poll", fmt::format("call {} ended, which was not pending", one.ticket));
+      wrong("poll", Sentence("call {} ended, which was not pending", one.ticket));
       continue;
     }
     if (!fits(one, open->second))
-      wrong("poll", fmt::format("the end of call {} does not fit its {} records", one.ticket, open->second.records));
-    done[count++] = fits(one, open->second) ? one : as_failed(one.ticket, open->second);
+      wrong("poll", Sentence("the end of call {} does not fit its {} records", one.ticket, open->second.records));
+    done[count] = fits(one, open->second) ? one : as_failed(one.ticket, open->second);
+    if (open->second.counts) done[count].fates = {};  // nobody has looked at them
+    ++count;
     open_.erase(open);
   }
   return count;

@@ -5,6 +5,7 @@
 #include <canopy/page_storage.h>
 #include <canopy/slot_allocator.h>
 
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -22,13 +23,16 @@ class AllocatorPort final : public Port<SlotAllocator> {
     const Occupancy now = read("occupancy", &SlotAllocator::occupancy);
     return now.capacity == offered_ && now.free <= offered_ ? now : possible(now);
   }
-  void offer(Segment segment) {
+  /// Return false if the allocator threw: it has not changed.
+  bool offer(Segment segment) {
+    if (!done("offer", &SlotAllocator::offer, segment)) return false;
     offered_ += counted(segment);
-    call("offer", &SlotAllocator::offer, segment);
+    return true;
   }
-  void withdraw(Segment segment) {
+  bool withdraw(Segment segment) {
+    if (!done("withdraw", &SlotAllocator::withdraw, segment)) return false;
     offered_ -= counted(segment);
-    call("withdraw", &SlotAllocator::withdraw, segment);
+    return true;
   }
   /// Returns the pages of the segment that are in use.
   std::uint32_t out(Segment segment) const;
@@ -85,6 +89,11 @@ class StorePort final : public Port<KVStore> {
   std::optional<std::uint64_t> begin_load(std::span<const std::byte* const> images, std::span<const Page> to) {
     return begun("begin_load", [&](KVStore& store) { return store.begin_load(images, to); });
   }
+  /// Copies the rows of pages, and waits for them. Returns false, and records a violation, if the store could not.
+  bool copy(std::span<const Page> from, std::span<const Page> to) {
+    const bool queued = done("copy", &KVStore::copy, from, to);
+    return settled() && queued;
+  }
   /// Waits for all queued calls. Returns false, and records a violation, if the store has failed since the last time.
   bool settled();
   /// Returns the number of failures reported so far: each may be that of any copy that was queued then.
@@ -105,7 +114,7 @@ class StorePort final : public Port<KVStore> {
 
   const KvView* view_ = nullptr;
   std::span<const Stream> streams_;
-  std::string failure_;
+  std::optional<Sentence> failure_;
   std::uint64_t failures_ = 0;
 };
 
@@ -117,35 +126,49 @@ class StoragePort final : public Port<PageStorage> {
 
   /// Returns the traits of the storage. Zero records in a batch count as 1.
   StorageTraits traits() const;
-  void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
-    begin("find", ticket, keys.size(), [&](PageStorage& storage) { storage.find(ticket, space, keys, within_us); });
+  // Each returns false, and has not called the storage, if the system has no memory.
+  bool find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
+    return begin("find", ticket, keys.size(),
+                 [&](PageStorage& storage) { storage.find(ticket, space, keys, within_us); });
   }
-  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
-    begin("find_each", ticket, keys.size(),
-          [&](PageStorage& storage) { storage.find_each(ticket, space, keys, within_us); });
+  bool find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
+    return begin("find_each", ticket, keys.size(),
+                 [&](PageStorage& storage) { storage.find_each(ticket, space, keys, within_us); });
   }
-  void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+  bool get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) {
-    begin("get", ticket, keys.size(),
-          [&](PageStorage& storage) { storage.get(ticket, space, keys, records, within_us); });
+    return begin("get", ticket, keys.size(),
+                 [&](PageStorage& storage) { storage.get(ticket, space, keys, records, within_us); });
   }
-  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+  bool put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) {
-    begin("put", ticket, keys.size(),
-          [&](PageStorage& storage) { storage.put(ticket, space, keys, records, within_us, keep_s); });
+    return begin("put", ticket, keys.size(),
+                 [&](PageStorage& storage) { storage.put(ticket, space, keys, records, within_us, keep_s); });
   }
   std::size_t poll(std::span<StorageDone> done);
+  /// Returns true if poll() of the storage threw for another reason than a lack of memory, or reported more ends than
+  /// there was room for, several times. It is not polled any more: one fault is not a violation every few microseconds,
+  /// and its calls never end.
+  bool is_broken() const { return bad_polls_ >= kMostBadPolls; }
 
  private:
+  static constexpr int kMostBadPolls = 3;
   struct Open {
     std::size_t records = 0;
     bool counts = false, threw = false;  ///< counts: it ends with a number in place of fates
   };
   template <class Begin>
-  void begin(const char* name, std::uint64_t ticket, std::size_t records, Begin&& begins) {
-    Open& open = open_[ticket] = {records, std::string_view(name) == "find", true};
-    call(name, [&](PageStorage& storage) { begins(storage), open.threw = false; });
-    threw_ += open.threw;
+  bool begin(const char* name, std::uint64_t ticket, std::size_t records, Begin&& begins) noexcept {
+    Open* open = nullptr;
+    try {
+      if (fates_.capacity() < records) fates_.reserve(records);
+      open = &(open_[ticket] = {records, std::string_view(name) == "find", true});
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    call(name, [&](PageStorage& storage) { begins(storage), open->threw = false; });
+    threw_ += open->threw;
+    return true;
   }
   bool fits(const StorageDone& done, const Open& open) const;
   StorageDone as_failed(std::uint64_t ticket, const Open& open);
@@ -153,6 +176,7 @@ class StoragePort final : public Port<PageStorage> {
   std::unordered_map<std::uint64_t, Open> open_;  ///< Open calls by ticket.
   std::size_t threw_ = 0;                         ///< Calls in `open_` that threw.
   std::vector<Fate> fates_;                       ///< Results of calls that failed here.
+  int bad_polls_ = 0;
 };
 
 }  // namespace canopy

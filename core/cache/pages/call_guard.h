@@ -1,8 +1,7 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cache/cache_state.h>
+#include <cache/guard/sentence.h>
 
 namespace canopy {
 
@@ -25,12 +24,12 @@ class CallGuard {
   explicit operator bool() const { return entered_; }
 
  private:
-  void report() {
+  [[gnu::cold, gnu::noinline]] void report() {
     const char* const refused = state_.overlapped.exchange(nullptr, std::memory_order_relaxed);
     state_.ledger.violated(
-        fmt::format("{} was called while {} was running, and did nothing: an engine and its requests "
-                    "are for one thread, and its plugins may not call it",
-                    refused, state_.inside.load(std::memory_order_relaxed)));
+        Sentence("{} was called while {} was running, and did nothing: an engine and its requests "
+                 "are for one thread, and its plugins may not call it",
+                 refused, state_.inside.load(std::memory_order_relaxed)));
   }
 
   CacheState& state_;

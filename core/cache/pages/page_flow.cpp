@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include <cache/guard/index_port.h>
@@ -28,11 +29,12 @@ std::uint64_t PageFlow::room(std::size_t group) const {
   const Pool& pool = state_.pools[group];
   const Sizes sizes = state_.index->sizes(group);
   std::uint64_t room = pool.free_pages() + sizes.evictable / state_.page_size;
-  if (pool.draining()) {
-    // Pages evicted from a draining segment are not free afterwards. Pages that stay may all lie in other segments.
+  if (pool.draining() || pool.above_limit()) {
+    // Pages evicted from a draining segment are not free afterwards, and those above the limit will be withdrawn. Pages
+    // that stay may all lie in other segments.
     const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group] + state_.moving[group],
-                        offered = pool.offered();
-    room = std::min(room, offered - std::min(offered, stays));
+                        most = std::min(pool.offered(), pool.limit());
+    room = std::min(room, most - std::min(most, stays));
   }
   return room + pool.growable();
 }
@@ -98,6 +100,7 @@ void PageFlow::keep_ceiling(NamespaceId space) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     for (std::uint64_t above = state_.tenants->above_ceiling(g, tenant); above > 0;
          above = state_.tenants->above_ceiling(g, tenant)) {
+      if (state_.policy_failed) replace_failed_policies();
       const GroupPages evicted =
           timed(state_, [&] { return state_.index->evict_one(tenant, g, above, Cause::ceiling, visitor); });
       if (evicted[g].empty()) break;
@@ -150,9 +153,12 @@ bool PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> p
   if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
   auto guarded =
       std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
+  // From here on nothing needs memory: once the index has the policy, the pool must keep it.
+  std::string own_name(name);
+  retired_.reserve(retired_.size() + 1);
   // The index stops using the old one before the pool destroys it.
   if (!state_.index->use_policy(group, guarded.get())) return false;
-  state_.groups[group].policy = name;
+  state_.groups[group].policy = std::move(own_name);
   state_.groups[group].eviction = guarded.get();
   auto before = state_.pools[group].use_policy(std::move(guarded));
   if (state_.index->has_thrown()) retired_.push_back(std::move(before));
@@ -167,12 +173,13 @@ void PageFlow::replace_failed_policies() {
   state_.policy_failed = false;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     auto& policy = static_cast<PolicyGuard&>(*state_.pools[g].eviction());
-    if (!policy.has_thrown() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
-      continue;
+    if (!policy.take_failure()) continue;
+    state_.groups[g].policy = PolicyGuard::kInstead;
     state_.index->use_policy(g, &policy);
-    state_.notes.push_back(fmt::format("group '{}': {} threw, and {} evicts in its place since operation {}",
-                                       state_.groups[g].name, policy.name(), PolicyGuard::kInstead, state_.operations));
-    std::fputs(fmt::format("canopy: {}\n", state_.notes.back()).c_str(), stderr);
+    const Sentence note("group '{}': {} threw, and {} evicts in its place since operation {}", state_.groups[g].name,
+                        policy.name(), PolicyGuard::kInstead, state_.operations);
+    state_.note(note);
+    std::fprintf(stderr, "canopy: %s\n", note.c_str());
     look_for_prints();
     if (publisher_) publisher_->policy(g);
   }
@@ -189,7 +196,7 @@ void PageFlow::free(std::size_t group, std::span<const Page> pages, const char* 
   if (pages.empty()) return;
   Pool& pool = state_.pools[group];
   state_.ledger.expect(pool.free(pages), [&] {
-    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pool.group(), by, pages.size());
+    return Sentence("group '{}': {} gave back {} pages of which one was not out", pool.group(), by, pages.size());
   });
 }
 
@@ -210,10 +217,10 @@ void PageFlow::end_operation(Operation after) {
 void PageFlow::pause_if_met() {
   const Command& command = state_.stop.command();
   if (command.until == Condition::free) state_.stop.free_pages(state_.pools[command.group].free_pages());
-  std::string reason = state_.stop.take_reason();
-  if (reason.empty()) return;
+  const std::optional<Sentence> reason = state_.stop.take_reason();
+  if (!reason) return;
   state_.paused = true;
-  state_.paused_because = std::move(reason);
+  state_.paused_because.assign(reason->view());  // has room for it since the condition was set
   if (publisher_) publisher_->paused();
 }
 

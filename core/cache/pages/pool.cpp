@@ -4,11 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 
 #include <cache/guard/ports.h>
 
 namespace canopy {
+namespace {
+
+/// Takes memory for `count` entries of a list, and for as many more as it has, so that one entry more is cheap.
+template <class List>
+void make_room(List& list, std::size_t count) {
+  if (list.capacity() < count) list.reserve(std::max(count, 2 * list.capacity()));
+}
+
+/// Returns the pages of a segment that are not offered.
+Segment rest_of(const PoolSegment& segment) {
+  return {segment.all.first + segment.offered, segment.all.pages - segment.offered};
+}
+
+}  // namespace
 
 const SlotAllocator& Pool::allocator() const { return parts_.allocator->component(); }
 Occupancy Pool::raw_occupancy() const { return parts_.allocator->occupancy(); }
@@ -36,40 +51,78 @@ bool Pool::back(PoolSegment& segment) {
   return segment.backed;
 }
 
+/// Returns true unless the system has refused memory and it is too early to ask it again.
+bool Pool::may_ask() {
+  if (!refused_ || offered_ == 0 || handed_out_.pages >= ask_at_) return true;
+  return ++asked_ >= ask_after_;
+}
+
 bool Pool::grow() {
-  if (refused_ && handed_out_.pages < ask_at_) return false;
-  refused_ = false;
-  std::uint64_t room = growable();
-  if (room == 0) return false;
-  const auto has_more = [](const PoolSegment& segment) { return segment.offered < segment.all.pages; };
-  // Prefer a segment that already has memory, which costs nothing; then the lowest number.
-  auto next = std::find_if(segments_.begin(), segments_.end(),
-                           [&](const PoolSegment& segment) { return segment.backed && has_more(segment); });
-  if (next == segments_.end()) next = std::find_if(segments_.begin(), segments_.end(), has_more);
-  if (next == segments_.end()) {
-    const std::uint64_t first = std::uint64_t{parts_.segment_pages} * segments_.size();
-    const std::uint64_t numbers = ~std::uint32_t{0} - std::min<std::uint64_t>(first, ~std::uint32_t{0});
-    if (numbers == 0) return false;
-    PoolSegment another;
-    another.all = {static_cast<Page>(first),
-                   static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))};
-    next = segments_.insert(next, another);
-    owners_.emplace_back();
-  }
-  PoolSegment& segment = *next;
-  if (!segment.backed && !back(segment)) {
+  constexpr std::uint32_t kMostAsked = 1024;
+  if (!may_ask()) return false;
+  const bool before = std::exchange(refused_, false);
+  if (growable() == 0) return false;
+  try {
+    refused_ = !grow_segment();
+  } catch (const std::bad_alloc&) {  // for lists of segments, or for the bits of pages
     refused_ = true;
-    ask_at_ = handed_out_.pages + parts_.segment_pages;
-    return false;
   }
+  refusals_ += refused_;
+  ask_at_ = handed_out_.pages + parts_.segment_pages;
+  asked_ = 0;
+  ask_after_ = refused_ && before ? std::min(2 * ask_after_, kMostAsked) : 8;
+  return !refused_;
+}
+
+/// Returns the segment that offers its pages next: one that already has memory, which costs nothing, then the lowest
+/// number, then a new one. Returns null if there are no more page numbers.
+PoolSegment* Pool::next_segment() {
+  auto next = backed_.first();
+  if (!next) next = absent_.first();
+  if (next) return &segments_[*next];
+  const std::uint64_t number = segments_.size(), first = parts_.segment_pages * number;
+  const std::uint64_t numbers = ~std::uint32_t{0} - std::min<std::uint64_t>(first, ~std::uint32_t{0});
+  if (numbers == 0) return nullptr;
+  // Nothing may lack memory once one of the lists has the segment.
+  for (SegmentSet* const set : {&backed_, &absent_}) set->reserve(number + 1);
+  make_room(owners_, number + 1);
+  make_room(segments_, number + 1);
+  owners_.emplace_back();
+  PoolSegment& another = segments_.emplace_back();
+  another.all = {static_cast<Page>(first),
+                 static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))};
+  file(another);
+  return &another;
+}
+
+/// Updates the sets of segments that can offer more pages.
+void Pool::file(const PoolSegment& segment) {
+  const bool more = segment.offered < segment.all.pages;
+  backed_.set(number_of(segment), more && segment.backed);
+  absent_.set(number_of(segment), more && !segment.backed);
+}
+
+/// Offers pages of one segment. Returns false if there is no memory. REQUIRES: growable() > 0.
+bool Pool::grow_segment() {
+  PoolSegment* const next = next_segment();
+  if (!next) return false;
+  PoolSegment& segment = *next;
+  if (!segment.backed && !back(segment)) return false;
+  file(segment);
+  std::uint64_t room = growable();
   if (segment.all.first == 0 && segment.offered == 0) ++room;  // page 0 is in the segment but not counted
   const Segment more{segment.all.first + segment.offered,
                      static_cast<std::uint32_t>(std::min<std::uint64_t>(room, segment.all.pages - segment.offered))};
+  if (const std::size_t words = (std::size_t{more.first} + more.pages + 63) / 64; words > out_.size()) {
+    make_room(out_, words);
+    out_.resize(words);
+  }
+  if (!parts_.allocator->offer(more)) return false;
   segment.offered += more.pages;
   offered_ += more.pages - (more.first == 0);
-  out_.resize(std::max(out_.size(), (std::size_t{more.first} + more.pages + 63) / 64));
+  if (segment.offered == segment.all.pages) segment.draining = 0;
+  file(segment);
   ++changes_;
-  parts_.allocator->offer(more);
   if (draining()) reap();
   return true;
 }
@@ -127,16 +180,18 @@ bool Pool::take(std::span<Page> out, Each&& each) {
 /// Rejects an allocation. The allocator keeps the pages, since it cannot be trusted to take them back.
 void Pool::refuse(std::span<const Page> taken, Page page) {
   const std::uint64_t numbers = std::uint64_t{parts_.segment_pages} * segments_.size();
-  std::string why = "which is not offered";
-  if (page == 0) why = "which is never handed out; or it filled nothing";
-  else if (page >= numbers) why = fmt::format("and the last one is {}", numbers - 1);
+  const auto because = [&](std::string_view why) {
+    parts_.allocator->wrong("allocate", Sentence("it handed out page {} of group '{}', {}", page, parts_.group, why));
+  };
+  if (page == 0) because("which is never handed out; or it filled nothing");
+  else if (page >= numbers) because(Sentence("and the last one is {}", numbers - 1));
   else if (page / 64 < out_.size() && (out_[page / 64] >> page % 64 & 1) != 0)
-    why = fmt::format("which is out already; request {} had it last", last_owner(page));
+    because(Sentence("which is out already; request {} had it last", last_owner(page)));
+  else because("which is not offered");
   for (const Page one : taken) mark(one, 1, false);
-  parts_.allocator->wrong("allocate", fmt::format("it handed out page {} of group '{}', {}", page, parts_.group, why));
 }
 
-bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
+bool Pool::allocate(std::span<Page> out, std::uint64_t owner) noexcept try {
   last_runs_.clear();
   last_runs_.reserve(out.size());  // once pages are out, nothing may lack memory
   const bool had = take(out, [&](std::size_t i, Page first, std::size_t count) {
@@ -145,10 +200,15 @@ bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
     if (i > 0 && first == out[i - 1] + 1) last_runs_.back().pages += static_cast<std::uint32_t>(count);
     else last_runs_.push_back({first, static_cast<std::uint32_t>(count)});
   });
-  if (!had) return false;
+  if (!had) {
+    refusals_ += free_pages() >= out.size();  // it had no memory for its own lists
+    return false;
+  }
   handed_out_.pages += out.size();
   handed_out_.runs += last_runs_.size();
   return true;
+} catch (const std::bad_alloc&) {
+  return ++refusals_, false;
 }
 
 bool Pool::free(std::span<const Page> pages) {
@@ -167,27 +227,29 @@ bool Pool::free(std::span<const Page> pages) {
   if (draining() && !drained_) drained_ = std::ranges::any_of(pages, [&](Page page) { return drains(page); });
   if (parts_.allocator->call("free", &SlotAllocator::free, pages)) return true;
   mark_all(pages.size(), true);
-  parts_.allocator->wrong(
-      "free", fmt::format("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
+  parts_.allocator->wrong("free",
+                          Sentence("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
   return false;
 }
 
 Occupancy Pool::occupancy() const {
   Occupancy occupancy = raw_occupancy();
   if (draining_ > 0)
-    for (const PoolSegment& segment : segments_)
-      if (segment.draining > 0)
-        occupancy.capacity +=
-            parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
+    backed_.each([&](std::size_t i) {
+      if (segments_[i].draining > 0) occupancy.capacity += parts_.allocator->out(rest_of(segments_[i]));
+    });
   return occupancy;
 }
 
-/// Stops handing out the last `pages` of the offered pages.
-void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
+/// Stops handing out the last `pages` of the offered pages. Returns false, and changes nothing, if the allocator
+/// throws.
+bool Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
+  if (!parts_.allocator->withdraw({segment.all.first + segment.offered - pages, pages})) return false;
   segment.offered -= pages;
   offered_ -= pages;
+  file(segment);
   ++changes_;
-  parts_.allocator->withdraw({segment.all.first + segment.offered, pages});
+  return true;
 }
 
 void Pool::set_limit(std::uint64_t limit) {
@@ -209,15 +271,12 @@ void Pool::go_to_limit() {
             [&](std::size_t a, std::size_t b) { return out[a] != out[b] ? out[a] < out[b] : a > b; });
   const auto pages_of = [&](std::size_t i) { return segments_[i].offered - (i == 0 && segments_[i].offered > 0); };
   for (const std::size_t i : emptiest)
-    if (i != 0 && pages_of(i) > 0 && pages_of(i) <= excess) {
-      excess -= pages_of(i);
-      withdraw(segments_[i], pages_of(i));
-    }
+    if (const std::uint32_t all = pages_of(i); i != 0 && all > 0 && all <= excess)
+      if (withdraw(segments_[i], all)) excess -= all;
   for (const std::size_t i : emptiest)
     if (excess > 0 && pages_of(i) > 0) {
       const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(excess, pages_of(i)));
-      excess -= cut;
-      withdraw(segments_[i], cut);
+      if (withdraw(segments_[i], cut)) excess -= cut;
     }
   reap();
 }
@@ -236,27 +295,27 @@ std::uint64_t Pool::surplus() const {
 bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
   if (!take(to, [](std::size_t, Page, std::size_t) {})) return false;
   for (std::size_t i = 0; i < from.size(); ++i) owner(to[i]) = owner(from[i]);
-  if (parts_.store) parts_.store->call("copy", &KVStore::copy, from, to);
-  return true;
+  if (!parts_.store || parts_.store->copy(from, to)) return true;
+  free(to);
+  return false;
 }
 
 void Pool::reap() {
   draining_ = 0;
   drained_ = false;
   std::uint32_t idle = 0;
-  for (PoolSegment& segment : segments_) {
+  backed_.each([&](std::size_t i) {
+    PoolSegment& segment = segments_[i];
     const PoolSegment before = segment;
-    segment.draining =
-        !segment.backed || segment.offered == segment.all.pages
-            ? 0
-            : parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
+    segment.draining = parts_.allocator->out(rest_of(segment));
     draining_ += segment.draining;
     if (segment.state() == SegmentState::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
       if (parts_.store) parts_.store->call("unback", &KVStore::unback, number_of(segment));
       segment.backed = false;
+      file(segment);
     }
     changes_ += segment.draining != before.draining || segment.state() != before.state();
-  }
+  });
 }
 
 std::uint64_t Pool::page_bytes() const {

@@ -71,11 +71,29 @@ bool IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::str
 }
 
 NamespaceId IndexSession::intern(const Space& space, bool& is_new) {
-  const std::size_t had = impl_->state.spaces.size();
+  const std::size_t had = impl_->state.spaces.count();
   const NamespaceId id = impl_->state.spaces.intern(space);
-  is_new = impl_->state.spaces.size() > had;
+  is_new = impl_->state.spaces.count() > had;
   if (is_new && impl_->publisher) impl_->publisher->space(id);
   return id;
+}
+
+std::optional<NamespaceId> IndexSession::find(const Space& space) const { return impl_->state.spaces.find(space); }
+std::size_t IndexSession::spaces() const { return impl_->state.spaces.count(); }
+
+void IndexSession::forget_spaces(const std::function<bool(NamespaceId)>& in_use) {
+  if (feed()) return;
+  Spaces& spaces = impl_->state.spaces;
+  std::vector<bool> used(spaces.size());
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const auto space = static_cast<NamespaceId>(i);
+    used[i] = in_use(space);
+    for (std::size_t g = 0; g < impl_->state.groups.size() && !used[i]; ++g) {
+      const Sizes sizes = index().sizes(g, space);
+      used[i] = sizes.evictable + sizes.protected_ > 0;
+    }
+  }
+  spaces.forget_others(used);
 }
 
 void IndexSession::end_operation(Operation operation) {
@@ -106,9 +124,11 @@ std::uint64_t IndexSession::begin_request(NamespaceId space, std::uint32_t promp
   request->tokens.resize(prompt);  // the feed sends their number, and a keyframe sends whether the row is empty
   request->rows[0] = {0};
   request->live_at = state.live.size();
-  state.live.push_back(request.get());
-  impl_->publisher->request_begun(*request, node);
-  impl_->requests.emplace(request->id, std::move(request));
+  // The list takes its memory before the table has the request.
+  if (state.live.size() == state.live.capacity()) state.live.reserve(2 * state.live.size() + 1);
+  RequestState& begun = *impl_->requests.emplace(impl_->last_request, std::move(request)).first->second;
+  state.live.push_back(&begun);
+  impl_->publisher->request_begun(begun, node);
   return impl_->last_request;
 }
 

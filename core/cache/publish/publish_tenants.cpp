@@ -1,5 +1,4 @@
 #include <cmath>
-#include <map>
 
 #include <cache/tenants/tenants.h>
 #include "publisher.h"
@@ -54,11 +53,8 @@ void Publisher::tenants() {
   new_tenants();
   for (std::size_t i = 0; i < state_.spaces.size(); ++i) tenant_of(static_cast<NamespaceId>(i));
   // What is in no pair was paid to tenants that are not known, taken from such, or lost to no other tenant.
-  std::map<TenantId, std::uint64_t> paid, taken;
-  for (const auto& [pair, tokens] : state_.tenants->pairs()) {
+  for (const auto& [pair, tokens] : state_.tenants->pairs())
     feed_.push(event::TenantEvicted{.from = number_of(pair.first), .taker = number_of(pair.second), .tokens = tokens});
-    paid[pair.first] += tokens, taken[pair.second] += tokens;
-  }
   for (std::uint32_t i = 0; i < tenants_sent_; ++i) {
     const auto tenant = static_cast<TenantId>(i);
     const TenantUse& figures = state_.tenants->counted(tenant);
@@ -66,8 +62,8 @@ void Publisher::tenants() {
       if (tokens + below > 0)
         feed_.push(event::TenantEvicted{.from = from, .taker = taker, .tokens = tokens, .below_floor = below});
     };
-    some(i, event::kSomeTenant, figures.paid - paid[tenant]);
-    some(event::kSomeTenant, i, figures.taken - taken[tenant]);
+    some(i, event::kSomeTenant, state_.tenants->unpaired(tenant).paid);
+    some(event::kSomeTenant, i, state_.tenants->unpaired(tenant).taken);
     some(i, event::kNoTenant, figures.evicted - figures.paid, figures.below_floor);
   }
 }

@@ -1,6 +1,4 @@
 #include <canopy/engine/request.h>
-#include <fmt/format.h>
-
 #include <cstdio>
 
 #include <cache/pages/call_guard.h>
@@ -40,17 +38,17 @@ template <class Call>
 auto Request::guarded(const char* name, Call&& call) const {
   using Answer = decltype(call(*state_->flow));
   if (!state_->flow) {
-    const std::string sentence = fmt::format(
-        "canopy: {} was called on a request that has no engine: it was moved from, Engine::begin refused it, or its "
-        "engine has ended\n",
+    std::fprintf(
+        stderr,
+        "canopy: %s was called on a request that has no engine: it was moved from, Engine::begin refused it, or "
+        "its engine has ended\n",
         name);
-    std::fputs(sentence.c_str(), stderr);
     return Answer();
   }
   const CallGuard entered(state_->flow->state(), name);
   if (!entered) return Answer();
   if (state_->stage == RequestState::Stage::ended) {
-    state_->flow->misused(*state_, fmt::format("{} after its end", name));
+    state_->flow->misused(*state_, Sentence("{} after its end", name));
     return Answer();
   }
   return call(*state_->flow);
@@ -69,7 +67,7 @@ std::uint32_t Request::reserved() const { return ended() ? 0 : state_->flow->res
 bool Request::has_group(const char* name, std::size_t group) const {
   if (!ended() && group < state_->flow->groups()) return true;
   guarded(name, [&](RequestFlow& flow) {
-    flow.misused(*state_, fmt::format("{} of group {} of {}", name, group, flow.groups()));
+    flow.misused(*state_, Sentence("{} of group {} of {}", name, group, flow.groups()));
   });
   return false;
 }
@@ -81,8 +79,7 @@ std::size_t Request::first_page(std::size_t group) const {
 }
 
 void Request::append(std::span<const Token> tokens) {
-  guarded("Request::append",
-          [&](RequestFlow&) { state_->tokens.insert(state_->tokens.end(), tokens.begin(), tokens.end()); });
+  guarded("Request::append", on(&RequestFlow::append, *state_, tokens));
 }
 bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) {
   return guarded("Request::reserve", on(&RequestFlow::reserve, *state_, tokens, soon));

@@ -1,9 +1,9 @@
 #include "request_flow.h"
 
 #include <canopy/helpers/prefix_print.h>
-#include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <cache/guard/index_port.h>
@@ -18,7 +18,7 @@ RequestFlow::~RequestFlow() {
 }
 
 void RequestFlow::misused(const RequestState& request, std::string_view how) {
-  state_.ledger.violated(fmt::format("request {}: {}", request.id, how));
+  state_.ledger.violated(Sentence("request {}: {}", request.id, how));
 }
 
 RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending) {
@@ -35,6 +35,12 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   return facts;
 }
 
+std::int32_t RequestFlow::priority_of(const RequestSpec& spec) {
+  std::int32_t priority = spec.priority;
+  for (const Retention& retention : spec.retention) priority = std::max(priority, retention.priority);
+  return priority;
+}
+
 /// Creates a state, and reserves room for it in every list that may contain it, so that the end of a request needs no
 /// memory.
 void RequestFlow::make_state() {
@@ -46,13 +52,16 @@ void RequestFlow::make_state() {
   state_.idle.push_back(std::make_unique<RequestState>());
 }
 
-void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt) {
+/// Without memory a policy receives no prints.
+void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt) try {
   prints_.clear();
   const auto words = encode(prompt);
   std::uint64_t print = first_print(facts.space);
   for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
     prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
   facts.prefix_prints = prints_;
+} catch (const std::bad_alloc&) {
+  ++state_.lacked;
 }
 
 RequestState* RequestFlow::begin(const RequestSpec& spec) {
@@ -91,7 +100,7 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   request.id = next_request_++;
   request.live_at = state_.live.size();
   request.space = spec.space;
-  request.priority = spec.priority;
+  request.priority = priority_of(spec);
   request.hints = spec.hints;
   request.prompt = static_cast<std::uint32_t>(tokens.size());
   request.min_uncached = spec.min_uncached;
@@ -132,10 +141,8 @@ void RequestFlow::match(RequestState& request) {
   const RequestFacts facts = facts_of(request, request.tokens, Ending::none);
   const Key key = reusable_key(request);
   make_room(request, key);
-  set_rows(request, timed(state_, [&] {
-             request.lock = state_.index->match(key, facts);
-             return state_.index->pages(request.lock);
-           }));
+  request.lock = timed(state_, [&] { return state_.index->match(key, facts); });
+  set_rows(request);
 }
 
 void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
@@ -187,6 +194,7 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     std::vector<Page>& row = request.rows[g];
     row.resize(std::max(row.size(), until));
+    std::fill_n(row.begin(), until, Page{0});  // if they cannot be listed: the former ones are free now
     std::copy(resident[g].begin(), resident[g].end(), row.begin());
     request.first[g] = deeper.from[g] / state_.page_size;
   }
@@ -226,8 +234,12 @@ std::uint32_t RequestFlow::resume(RequestState& request) {
 }
 
 void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
-  if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
-    insert(request, tokens, false);
+  try {
+    if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
+      insert(request, tokens, false);
+  } catch (const std::bad_alloc&) {  // the key found no memory: the request ends and leaves less
+    ++state_.lacked;
+  }
   end(request, Ending::finished);
 }
 
@@ -257,7 +269,7 @@ RequestFlow::Arrival RequestFlow::arrival(const RequestSpec& spec, bool prints_w
   Arrival arrival;
   RequestFacts& facts = arrival.facts;
   facts.space = spec.space;
-  facts.priority = spec.priority;
+  facts.priority = priority_of(spec);
   facts.prompt = static_cast<std::uint32_t>(spec.prompt.size());
   facts.hints = spec.hints;
   facts.id = next_request_++;
@@ -277,10 +289,8 @@ RequestState* RequestFlow::begin_fetch(const RequestSpec& spec, Units units) {
     unmake(request);
     throw;
   }
-  set_rows(request, timed(state_, [&] {
-             request.lock = state_.index->hold(state_.index->find(key).node);
-             return state_.index->pages(request.lock);
-           }));
+  request.lock = timed(state_, [&] { return state_.index->hold(state_.index->find(key).node); });
+  set_rows(request);
   if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
   pages_.end_operation(Operation::begin);
   return &request;
@@ -335,11 +345,14 @@ void RequestFlow::set_moving(RequestState& request, bool moving) {
   }
 }
 
-void RequestFlow::commit_fetch(RequestState& request, Units units) {
+bool RequestFlow::commit_fetch(RequestState& request, Units units) noexcept try {
   set_moving(request, false);
   request.computed = units;
   insert(request, units + state_.overlap, true);
   pages_.end_operation(Operation::insert);
+  return true;
+} catch (const std::bad_alloc&) {  // of the key: nothing is inserted
+  return ++state_.lacked, false;
 }
 
 void RequestFlow::end_fetch(RequestState& request) {

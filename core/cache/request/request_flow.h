@@ -36,6 +36,8 @@ class RequestFlow {
   }
   Admission admits(const RequestSpec& spec);
   Found find(const RequestSpec& spec);
+  /// Returns the priority of a request: the highest that its retention asks for, too.
+  static std::int32_t priority_of(const RequestSpec& spec);
   static constexpr std::size_t kPrefetched = 16;
   /// Lets the index prefetch what calls of find() for the first kPrefetched requests will read.
   void prefetch(std::span<const RequestSpec> specs);
@@ -58,9 +60,11 @@ class RequestFlow {
   /// moving. Returns the number of path pages taken: all or none if a group has a reach.
   std::size_t reserve_fetch(RequestState& request, std::span<const std::vector<Page>> from);
   /// Gives the filled pages to the index.
-  void commit_fetch(RequestState& request, Units units);
+  /// Returns false if the index does not have them: the system has no memory.
+  bool commit_fetch(RequestState& request, Units units) noexcept;
   void end_fetch(RequestState& request);
 
+  void append(RequestState& request, std::span<const Token> tokens);
   bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
   void advance(RequestState& request, std::uint32_t tokens);
   /// Returns the number of tokens that another request had inserted first.
@@ -112,7 +116,7 @@ class RequestFlow {
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
   void make_room(std::vector<Page>& row, std::size_t length);
   void make_room(RequestState& request, const Key& key);
-  void set_rows(RequestState& request, const GroupPages& resident);
+  void set_rows(RequestState& request);
   bool extend(RequestState& request, std::size_t group, std::size_t length);
   std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
   void transfer_to_index(RequestState& request, const Inserted& inserted, const GroupPages& brought);

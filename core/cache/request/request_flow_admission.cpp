@@ -81,20 +81,22 @@ Admission RequestFlow::admits(const RequestSpec& spec) {
     const Pool& pool = state_.pools[g];
     if (pool.limit() == kUnlimited) continue;
     const PageNeeds& needs = pool.needs();
-    if (const std::size_t most = needs.peak(0, 0, prompt, total, spec.chunk) + kept; most > pool.limit())
+    const std::size_t most = needs.peak(0, 0, prompt, total, spec.chunk) + kept;
+    if (most > pool.limit() && pool.was_refused()) pages_.may_be_free(g, most);  // the system may have memory now
+    if (most > pool.limit())
       return {Admission::Verdict::never, fmt::format("the request needs {} pages of group '{}' for {} prompt and up to "
                                                      "{} output tokens, and the pool has {}{}{}",
                                                      most, pool.group(), prompt, spec.output_limit, pool.limit(),
                                                      pool.memory().empty() ? "" : "; ", pool.memory())};
     // Locking the prefix protects its evictable part: those pages cannot be evicted for the rest.
     const std::size_t taken = probe.evictable[g] / state_.page_size;
-    const std::size_t most = needs.peak(probe.length, taken, prompt, total, spec.chunk) + kept;
-    if (const std::uint64_t room = pages_.room(g); most > room)
+    const std::size_t wanted = needs.peak(probe.length, taken, prompt, total, spec.chunk) + kept;
+    if (const std::uint64_t room = pages_.room(g); wanted > room)
       return {
           Admission::Verdict::wait,
           fmt::format(
               "the request needs {} more pages of group '{}', and {} are free, evictable or available from the system",
-              most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
+              wanted - std::min(wanted, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
   }
   return {};
 }

@@ -1,5 +1,4 @@
 /// The rows of a request: the index's pages under its lock, then the pages that the request owns.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,28 +15,28 @@ namespace canopy {
 bool RequestFlow::may_compute(const RequestState& request, const char* call, std::uint32_t tokens) {
   const std::uint32_t most = reserved(request);
   if (tokens <= most && tokens <= request.tokens.size()) return true;
-  misused(request, fmt::format("{} of {} tokens, but it has {}, and pages for {} of them", call, tokens,
-                               request.tokens.size(), most));
+  misused(request, Sentence("{} of {} tokens, but it has {}, and pages for {} of them", call, tokens,
+                            request.tokens.size(), most));
   return false;
 }
 
 StorePort* RequestFlow::store_for(const RequestState& request, const char* call, std::uint32_t layer,
                                   std::uint32_t first, std::uint32_t count, std::size_t group, std::uint32_t least) {
   const auto refuse = [&](std::string_view why) {
-    misused(request, fmt::format("{} of {} rows from token {} on, layer {}, group {}: {}", call, count, first, layer,
-                                 group, why));
+    misused(request,
+            Sentence("{} of {} rows from token {} on, layer {}, group {}: {}", call, count, first, layer, group, why));
     return nullptr;
   };
-  if (group >= groups()) return refuse(fmt::format("there are {} groups", groups()));
+  if (group >= groups()) return refuse(Sentence("there are {} groups", groups()));
   StorePort* const store = state_.pools[group].store_port();
   if (!store) return refuse("the group has no store");
-  if (layer >= store->view().layers) return refuse(fmt::format("there are {} layers", store->view().layers));
-  if (first < least) return refuse(fmt::format("tokens before {} lie in pages of the index", least));
+  if (layer >= store->view().layers) return refuse(Sentence("there are {} layers", store->view().layers));
+  if (first < least) return refuse(Sentence("tokens before {} lie in pages of the index", least));
   const std::vector<Page>& row = request.rows[group];
   const std::uint64_t end = std::uint64_t{first} + count;
   for (std::uint64_t at = first / state_.page_size; at * state_.page_size < end; ++at)
     if (at >= row.size() || row[at] == 0)
-      return refuse(fmt::format("it has no page for token {}", std::max<std::uint64_t>(at * state_.page_size, first)));
+      return refuse(Sentence("it has no page for token {}", std::max<std::uint64_t>(at * state_.page_size, first)));
   return store;
 }
 
@@ -53,7 +52,10 @@ void RequestFlow::make_room(RequestState& request, const Key& key) {
 }
 
 /// Points a request's rows at the pages under its lock.
-void RequestFlow::set_rows(RequestState& request, const GroupPages& resident) {
+void RequestFlow::set_rows(RequestState& request) {
+  const GroupPages resident = timed(state_, [&] { return state_.index->pages(request.lock); });
+  if (resident[0].empty() && request.lock.length > 0)
+    pages_.release(std::exchange(request.lock, Lock{}), request.space, nullptr);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     request.rows[g].assign(resident[g].begin(), resident[g].end());
     request.first[g] = request.lock.from[g] / state_.page_size;
@@ -62,6 +64,13 @@ void RequestFlow::set_rows(RequestState& request, const GroupPages& resident) {
   request.matched = request.computed = request.lock.length;
   request.full_length = request.lock.full_length;
   request.inserted = 0;
+}
+
+void RequestFlow::append(RequestState& request, std::span<const Token> tokens) {
+  if (tokens.size() > kMostTokens - std::min(kMostTokens, request.tokens.size()))
+    return misused(request, Sentence("Request::append of {} tokens to {}: a request has at most {}", tokens.size(),
+                                     request.tokens.size(), kMostTokens));
+  request.tokens.insert(request.tokens.end(), tokens.begin(), tokens.end());
 }
 
 std::uint32_t RequestFlow::reserved(const RequestState& request) const {
@@ -75,6 +84,10 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     misused(request, "Request::reserve after Request::retract: it has to resume first");
     return false;
   }
+  if (tokens > kMostTokens) {
+    misused(request, Sentence("Request::reserve of {} tokens: a request has at most {}", tokens, kMostTokens));
+    return false;
+  }
   const std::size_t groups = state_.pools.size();
   std::array<std::size_t, kMaxGroups> had{}, length{}, more{};
   std::size_t pages = 0;
@@ -85,9 +98,14 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     pages += more[g] = needs.count(had[g], length[g]);
   }
   if (pages == 0) return true;
-  bool fits = true;
-  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.may_be_free(g, more[g]);
-  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g], request.space);
+  const auto make_free = [&] {
+    bool fits = true;
+    for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.may_be_free(g, more[g]);
+    for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g], request.space);
+    return fits;
+  };
+  // What the request keeps for after its end may not keep itself from running.
+  bool fits = make_free() || (retentions_.take_back(request) && make_free());
   std::size_t extended = 0;
   while (fits && extended < groups) {
     fits = extend(request, extended, length[extended]);
@@ -157,6 +175,7 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   const bool deeper = inserted.lock.length / state_.page_size > before;
   pages_.take_evicted(inserted.evicted, "commit");
   if (deeper) transfer_to_index(request, inserted, brought);
+  if (!request.promises.empty()) retentions_.committed(request);
   if (TierListener* tier = pages_.tier(); tier && deeper && !request.fetches)
     tier->inserted({request.space, words.first(inserted.lock.length + state_.overlap)}, request.lock, request.priority);
   pages_.keep_ceiling(request.space);
@@ -179,8 +198,12 @@ void RequestFlow::transfer_to_index(RequestState& request, const Inserted& inser
   if (inserted.had > before * state_.page_size) {
     IndexTimer timer(state_);
     const GroupPages now = state_.index->pages(request.lock, static_cast<Units>(before) * state_.page_size);
-    for (std::size_t g = 0; g < state_.pools.size(); ++g)
-      std::copy(now[g].begin(), now[g].end(), request.rows[g].begin() + static_cast<std::ptrdiff_t>(before));
+    for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+      const auto row = request.rows[g].begin() + static_cast<std::ptrdiff_t>(before);
+      // Zeros if they cannot be listed: some of the former ones are free now.
+      std::fill_n(row, after - before, Page{0});
+      std::copy(now[g].begin(), now[g].end(), row);
+    }
   }
   request.own_from = after;
   // The index keeps the pages before the lock's first depth, but not for this request.

@@ -10,21 +10,20 @@
 namespace canopy {
 
 void Retentions::begin(RequestState& request, std::span<const Retention> wanted) {
-  if (wanted.empty()) return;
-  for (const Retention& retention : wanted) request.priority = std::max(request.priority, retention.priority);
   Tenants* const tenants = state_.tenants.get();
-  if (!tenants) return;
-  const TenantId tenant = tenants->of(request.space);
-  const auto number = static_cast<std::size_t>(tenant);
+  if (!tenants || wanted.empty()) return;
+  const TenantId payer = tenants->of(request.space);
+  const auto number = static_cast<std::size_t>(payer);
+  if (!has_room(number + 1)) return;  // nothing is promised
   try {
-    if (promised_.size() <= number) promised_.resize(number + 1);
     request.promises.reserve(wanted.size());
   } catch (const std::bad_alloc&) {
-    return;  // nothing is promised
+    ++state_.lacked;
+    return;
   }
   const Lock& lock = request.lock;
   const Units kept = lock.length - state_.index->unkept(lock.node);
-  const std::uint64_t budget = tenants->share(tenant).pins, charged = tenants->kept_tokens(tenant) + promised_[number];
+  const std::uint64_t budget = tenants->share(payer).pins, charged = tenants->kept_tokens(payer) + promised_[number];
   const auto cost = [&](Units units) { return units - std::min(units, kept); };
   for (const Retention& retention : wanted) {
     // A prefix can only end where every group has a page or a state.
@@ -32,7 +31,7 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
                 units = pages - pages % (state_.page_size * state_.pools[0].needs().grid);
     const Units most = std::max(request.retained, units);
     if (charged + cost(most) > budget) {
-      tenants->refused_pins(tenant, units - std::min(units, request.retained));
+      tenants->refused_pins(payer, units - std::min(units, request.retained));
       continue;
     }
     if (units == 0) continue;
@@ -40,70 +39,158 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
     request.retained = most;
   }
   if (request.retained == 0) return;
+  request.payer = payer;
   request.promised = cost(request.retained);
   if (const Units here = std::min(request.retained, lock.length); here > 0) {
     request.kept = hold(request, here);
     const Units charge = request.kept.length > 0 ? state_.index->keep(request.kept) : 0;
-    tenants->kept(tenant, charge);
+    tenants->kept(payer, charge);
     request.promised -= std::min<std::uint64_t>(request.promised, charge);
   }
   promised_[number] += request.promised;
+  committed(request);  // what the match has passed
 }
 
-/// Locks what is resident of the first `units` units of a request's tokens. Returns an empty lock if nothing is, or if
-/// the system has no memory for it.
-Lock Retentions::hold(const RequestState& request, Units units) {
-  std::span<const std::uint32_t> words;
+/// Finds what is resident of the first `units` units of a request's tokens. Finds nothing if the system has no memory.
+Found Retentions::find(const RequestState& request, Units units) {
   try {
-    words = state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), words_);
+    const auto words =
+        state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), words_);
+    return timed(state_, [&] { return state_.index->find({request.space, words}); });
   } catch (const std::bad_alloc&) {
-    return {};
+    return ++state_.lacked, Found{};
   }
-  Found found;
-  const Lock lock = timed(state_, [&] {
-    found = state_.index->find({request.space, words});
-    return found.length > 0 ? state_.index->hold(found.node) : Lock{};
-  });
-  if (lock.length == found.length || lock.node == NodeId::none) return lock;
-  pages_.release(lock, request.space, nullptr);
+}
+
+/// Locks what find() found. Returns an empty lock if the system has no memory for it.
+Lock Retentions::hold(const Found& found, NamespaceId space) {
+  if (found.length == 0) return {};
+  const Lock lock = timed(state_, [&] { return state_.index->hold(found.node); });
+  if (lock.length == found.length) return lock;
+  pages_.release(lock, space, nullptr);
   return {};
 }
 
+void Retentions::committed(RequestState& request) {
+  if (std::ranges::all_of(state_.pools, [](const Pool& pool) { return pool.needs().whole_path(); })) return;
+  for (RequestState::Promise& promise : request.promises) {
+    if (promise.lock.length > 0 || promise.units > request.lock.length) continue;
+    promise.lock = hold(request, promise.units);
+    promise.units = promise.lock.length;  // shorter if no boundary is left there
+  }
+  count_left(request);
+}
+
+bool Retentions::take_back(RequestState& request) {
+  if (std::ranges::all_of(state_.pools, [](const Pool& pool) { return pool.needs().whole_path(); })) return false;
+  const Units held = request.kept.length;  // the window at the end of what it found
+  bool any = held > 0;
+  if (any) give_up_kept(request);
+  for (RequestState::Promise& promise : request.promises) {
+    if (promise.lock.length == 0 && promise.units > held) continue;
+    any |= promise.lock.length > 0;
+    if (promise.lock.length > 0) release(promise.lock, request.space);
+    promise.units = 0;
+  }
+  count_left(request);
+  return any;
+}
+
+/// Counts what is left of the promises of a request.
+void Retentions::count_left(RequestState& request) {
+  Units left = 0;
+  for (const RequestState::Promise& promise : request.promises) left = std::max(left, promise.units);
+  if (left < request.retained) state_.tenants->refused_pins(request.payer, request.retained - left);
+  request.retained = left;
+}
+
 void Retentions::finish(RequestState& request) {
+  committed(request);  // what a later match has passed
   for (const RequestState::Promise& promise : request.promises)
     keep(request, std::min(promise.units, request.lock.length), promise.us);
   drop(request);
 }
 
-/// Keeps the first `units` units of a request, or prolongs their retention.
+/// Keeps the first `units` units of a request, or prolongs their retention. Keeps nothing if the system has no memory.
 void Retentions::keep(const RequestState& request, Units units, std::uint64_t us) {
-  const Lock lock = units > 0 ? hold(request, units) : Lock{};
-  if (lock.node == NodeId::none) return;
+  const Found found = units > 0 ? find(request, units) : Found{};
+  if (found.length == 0) return;
   const std::uint64_t until = us < kUnlimited - now_us_ ? now_us_ + us : kUnlimited;
-  const auto [found, is_new] = state_.kept.try_emplace(lock.node, KeptPath{lock, request.space, until});
-  if (is_new) {
-    state_.tenants->kept(state_.tenants->of(request.space), state_.index->keep(lock));
-    if (Publisher* publisher = pages_.publisher()) publisher->pinned(lock.node, true);
-  } else {
-    pages_.release(lock, request.space, nullptr);
-    if (until <= found->second.until_us) return;
-    ends_.erase({found->second.until_us, lock.node});
-    found->second.until_us = until;
+  if (const auto there = state_.kept.find(found.node); there != state_.kept.end()) {
+    if (until <= there->second.until_us) return;
+    auto end = ends_.extract({there->second.until_us, found.node});
+    end.value().first = there->second.until_us = until;
+    ends_.insert(std::move(end));
+    return;
   }
-  ends_.emplace(until, lock.node);
+  // The entries take their memory before there is a lock that they alone know.
+  try {
+    KeptPath& path = state_.kept[found.node] = {{}, request.space, request.payer, until};
+    ends_.emplace(until, found.node);
+    path.lock = hold(found, request.space);
+    if (path.lock.length > 0) {
+      state_.tenants->kept(path.payer, state_.index->keep(path.lock));
+      if (Publisher* publisher = pages_.publisher()) publisher->pinned(found.node, true);
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    ++state_.lacked;
+  }
+  ends_.erase({until, found.node});
+  state_.kept.erase(found.node);
+}
+
+void Retentions::release(Lock& lock, NamespaceId space) {
+  drainer_.releasing(lock);
+  pages_.release(std::exchange(lock, Lock{}), space, nullptr);
+}
+
+/// Releases the lock on what a request found.
+void Retentions::give_up_kept(RequestState& request) {
+  state_.tenants->kept(request.payer, -std::int64_t{state_.index->unkeep(request.kept)});
+  release(request.kept, request.space);
 }
 
 void Retentions::drop(RequestState& request) {
-  if (request.kept.node != NodeId::none) {
-    const auto units = static_cast<std::int64_t>(state_.index->unkeep(request.kept));
-    state_.tenants->kept(state_.tenants->of(request.space), -units);
-    drainer_.releasing(request.kept);
-    pages_.release(request.kept, request.space, nullptr);
-    request.kept = {};
-  }
-  if (request.promised > 0) promised_[static_cast<std::size_t>(state_.tenants->of(request.space))] -= request.promised;
+  for (RequestState::Promise& promise : request.promises)
+    if (promise.lock.length > 0) release(promise.lock, request.space);
+  if (request.kept.length > 0) give_up_kept(request);
+  if (request.promised > 0) promised_[static_cast<std::size_t>(request.payer)] -= request.promised;
   request.promised = 0;
   request.promises.clear();
+}
+
+bool Retentions::has_room(std::size_t tenants) try {
+  if (promised_.size() < tenants) promised_.resize(tenants);
+  return true;
+} catch (const std::bad_alloc&) {
+  return ++state_.lacked, false;
+}
+
+void Retentions::tenants_changed() {
+  Tenants& tenants = *state_.tenants;
+  // A page that several retentions of a namespace share is charged once: all of them end before one begins again.
+  const auto each = [&](const auto& charge) {
+    for (auto& [node, path] : state_.kept) charge(path.lock, path.payer, path.space);
+    for (RequestState* const request : state_.live)
+      if (request->kept.length > 0) charge(request->kept, request->payer, request->space);
+  };
+  each([&](const Lock& lock, TenantId payer, NamespaceId space) {
+    if (payer != tenants.of(space)) tenants.kept(payer, -std::int64_t{state_.index->unkeep(lock)});
+  });
+  for (RequestState* const request : state_.live) {
+    const TenantId payer = tenants.of(request->space);
+    if (request->promised == 0 || payer == request->payer) continue;
+    promised_[static_cast<std::size_t>(request->payer)] -= request->promised;
+    promised_[static_cast<std::size_t>(payer)] += request->promised;
+  }
+  each([&](const Lock& lock, TenantId& payer, NamespaceId space) {
+    if (payer == tenants.of(space)) return;
+    payer = tenants.of(space);
+    tenants.kept(payer, state_.index->keep(lock));
+  });
+  for (RequestState* const request : state_.live)
+    if (request->retained > 0 || request->promised > 0) request->payer = tenants.of(request->space);
 }
 
 void Retentions::turn(std::uint64_t now_us) {
@@ -116,13 +203,11 @@ void Retentions::turn(std::uint64_t now_us) {
 /// Ends the retention of a path.
 void Retentions::end(NodeId node) {
   const auto found = state_.kept.find(node);
-  const KeptPath path = found->second;
+  KeptPath path = found->second;
   state_.kept.erase(found);
   ends_.erase({path.until_us, node});
-  const auto units = static_cast<std::int64_t>(state_.index->unkeep(path.lock));
-  state_.tenants->kept(state_.tenants->of(path.space), -units);
-  drainer_.releasing(path.lock);
-  pages_.release(path.lock, path.space, nullptr);
+  state_.tenants->kept(path.payer, -std::int64_t{state_.index->unkeep(path.lock)});
+  release(path.lock, path.space);
   if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, state_.pins.contains(node));
   pages_.keep_ceiling(path.space);
   pages_.end_operation(Operation::control);

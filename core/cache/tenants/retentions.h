@@ -22,8 +22,21 @@ class Retentions {
 
   /// Promises a request what its tenant's budget allows, and keeps the part that is resident. Call it after the match.
   void begin(RequestState& request, std::span<const Retention> wanted);
+  /// Keeps, from a commit on, the window or the state at the end of each promised prefix that the request's lock now
+  /// covers: the request itself moves on and no longer holds it. A promise becomes shorter if no boundary is left at
+  /// its end, since the request freed the window before it was committed. Where every group holds whole paths it does
+  /// nothing: the request's own lock covers them.
+  void committed(RequestState& request);
+  /// Takes back what begin() and committed() keep, for a request that finds no room: RequestState::retained is then
+  /// what is left. Returns false if there is nothing, as where every group holds whole paths: the request needs these
+  /// itself.
+  bool take_back(RequestState& request);
   /// Keeps what was promised and committed, from now on for the promised time. Call it before the lock is released.
   void finish(RequestState& request);
+  /// Takes the memory for charges to so many tenants. Returns false if the system has none.
+  bool has_room(std::size_t tenants);
+  /// Moves the charges of namespaces to the tenants that they now belong to. REQUIRES: has_room for all tenants.
+  void tenants_changed();
   /// Drops what was promised.
   void drop(RequestState& request);
   /// Ends the retentions whose time is over. `now_us`: the time of Engine::turn.
@@ -32,7 +45,12 @@ class Retentions {
   std::uint64_t flush(NamespaceId space);
 
  private:
-  Lock hold(const RequestState& request, Units units);
+  Found find(const RequestState& request, Units units);
+  void give_up_kept(RequestState& request);
+  Lock hold(const Found& found, NamespaceId space);
+  Lock hold(const RequestState& request, Units units) { return hold(find(request, units), request.space); }
+  void release(Lock& lock, NamespaceId space);
+  void count_left(RequestState& request);
   void keep(const RequestState& request, Units units, std::uint64_t us);
   void end(NodeId node);
 

@@ -30,8 +30,9 @@ std::string flaw_of(const TenantShare& share) {
   return {};
 }
 
-Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves)
-    : state_(state), serves_(serves) {
+Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves,
+                 double kept_free)
+    : state_(state), serves_(serves), kept_free_(kept_free) {
   losers_.resize(state.pools.size()), floored_.resize(state.pools.size());
   for (std::size_t g = 0; g < state.pools.size(); ++g) {
     const std::uint64_t limit = state.pools[g].limit();
@@ -104,7 +105,7 @@ TenantId Tenants::of(NamespaceId space) {
   const auto known = find(name);
   TenantId tenant = known ? *known : add(name, others_);
   // Without memory for its queue its pages count for the requests without a tenant.
-  if (!state_.index->assign(space, tenant)) tenant = TenantId::unnamed;
+  if (!state_.index->assign(space, tenant)) ++state_.lacked, tenant = TenantId::unnamed;
   if (of_space_.size() <= number) of_space_.resize(number + 1);
   of_space_[number] = tenant;
   return tenant;
@@ -143,15 +144,16 @@ void Tenants::set_share(std::string_view name, const TenantShare& share) {
     for (std::size_t i = 0; i < of_space_.size(); ++i) {
       const auto space = static_cast<NamespaceId>(i);
       if (!of_space_[i] || state_.spaces.tuple_of(space).tenant != name) continue;
-      if (state_.index->assign(space, tenant)) changed(*std::exchange(of_space_[i], tenant));
+      if (state_.index->assign(space, tenant)) of_space_[i] = tenant;
+      else ++state_.lacked;
     }
-    return changed(tenant);
+  } else {
+    Tenant& tenant = at(known->second);
+    floors_ = floors_with(name, share);
+    tenant.figures.share = share;
+    set_units(tenant);
   }
-  Tenant& tenant = at(known->second);
-  floors_ = floors_with(name, share);
-  tenant.figures.share = share;
-  set_units(tenant);
-  changed(known->second);
+  all_changed();  // where floors promise more than the pool has, all of them depend on their sum
 }
 
 std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {
@@ -164,7 +166,8 @@ std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {
 std::uint64_t Tenants::floor(std::size_t group, const Tenant& tenant) const {
   const std::uint64_t limit = state_.pools[group].limit(), floor = tenant.floor[group];
   if (floor == 0 || limit == kUnlimited) return floor;
-  const double all = static_cast<double>(floors_) * part_[group], has = static_cast<double>(limit * state_.page_size);
+  const double all = static_cast<double>(floors_) * part_[group],
+               has = static_cast<double>(limit * state_.page_size) * (1 - kept_free_);
   return all <= has ? floor : static_cast<std::uint64_t>(static_cast<double>(floor) * has / all);
 }
 
@@ -239,9 +242,20 @@ void Tenants::evicted(const Loser& loser, std::optional<TenantId> taker, std::ui
   from.paid += tokens;
   at(*taker).figures.taken += tokens;
   const std::pair pair(loser.tenant, *taker);
-  if (const auto found = payments_.find(pair); found != payments_.end()) found->second += tokens;
-  else if (payments_.size() < kMostPairs) payments_.emplace(pair, tokens);
-  else other_payments_ += tokens;
+  if (const auto found = payments_.find(pair); found != payments_.end()) {
+    found->second += tokens;
+    return;
+  }
+  try {
+    if (payments_.size() < kMostPairs) {
+      payments_.emplace(pair, tokens);
+      return;
+    }
+  } catch (const std::bad_alloc&) {  // one of the others
+  }
+  other_payments_ += tokens;
+  at(loser.tenant).unpaired.paid += tokens;
+  at(*taker).unpaired.taken += tokens;
 }
 
 std::uint64_t Tenants::above_ceiling(std::size_t group, TenantId tenant) const {

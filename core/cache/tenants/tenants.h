@@ -30,9 +30,11 @@ class Tenants {
   using Policies = std::vector<std::shared_ptr<PolicyGuard>>;  ///< one per group; empty: the groups' own
 
   /// `base`: units of the first group's pool that shares are in proportion to. `serves`: the cache of running requests,
-  /// which must go on; where there are none, floors never give way. REQUIRES: `state` outlives this object, and has its
-  /// pools and an index with PrefixIndex::tenants before any other call.
-  Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves);
+  /// which must go on; where there are none, floors never give way. `kept_free`: part of each pool that is kept free,
+  /// so that floors share the rest. REQUIRES: `state` outlives this object, and has its pools and an index with
+  /// PrefixIndex::tenants before any other call.
+  Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves,
+          double kept_free);
 
   /// Makes a tenant of the configuration known to the index, with its policies. Call it once for each, in order.
   /// Returns false if the system has no memory.
@@ -82,6 +84,11 @@ class Tenants {
   const TenantUse& counted(TenantId tenant) const { return at(tenant).figures; }
   /// Returns the tokens that tenants paid for one another, by payer and taker, without those of other_payments().
   const std::map<std::pair<TenantId, TenantId>, std::uint64_t>& pairs() const { return payments_; }
+  /// Tokens that a tenant paid or took, and that are in no pair.
+  struct Unpaired {
+    std::uint64_t paid = 0, taken = 0;
+  };
+  const Unpaired& unpaired(TenantId tenant) const { return at(tenant).unpaired; }
 
   void begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
   /// Counts tokens that retention begins or ceases to keep.
@@ -102,6 +109,7 @@ class Tenants {
   static constexpr std::size_t kMostPairs = 1024;
   struct Tenant {
     TenantUse figures;
+    Unpaired unpaired;
     std::array<std::uint64_t, kMaxGroups> floor{}, ceiling{};  ///< units of each group
     Policies policies;
     std::uint64_t puts_left = kUnlimited;  ///< tokens of the budget of puts at `counted_us`
@@ -120,6 +128,7 @@ class Tenants {
 
   CacheState& state_;
   bool serves_;
+  double kept_free_;
   std::array<double, kMaxGroups> part_{};  ///< units of each group for a token of a share
   TenantShare others_;                     ///< share of each tenant that is not named
   bool together_ = false;                  ///< these tenants are one

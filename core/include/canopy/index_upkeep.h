@@ -97,7 +97,8 @@ class IndexUpkeep {
   virtual void waiting(std::size_t group, QueueVisitor& visitor) const {
     static_cast<void>(group), static_cast<void>(visitor);
   }
-  /// Gives page `from[i]` of `group` the number `to[i]`. REQUIRES: no lock holds any of them.
+  /// Gives page `from[i]` of `group` the number `to[i]`. Changes nothing if it throws, for want of memory for example.
+  /// REQUIRES: no lock holds any of them.
   virtual void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
     static_cast<void>(group), static_cast<void>(from), static_cast<void>(to);
   }

@@ -25,7 +25,8 @@ struct Group {
 /// The receipt of a match. It holds the path, in each group the pages of the last `reach` units, until it is released
 /// or replaced. REQUIRES: either happens exactly once. Lock{} holds nothing, and releasing it has no effect.
 struct Lock {
-  NodeId node = NodeId::none;
+  LockId id = LockId::none;              ///< none: it holds nothing
+  NodeId node = NodeId::none;            ///< node in which the prefix ends, as find() returns it
   Units length = 0;                      ///< matched units
   std::array<Units, kMaxGroups> from{};  ///< per group, the first depth that it covers
   Units full_length = 0;                 ///< Probe::full_length at the match; `length` for a lock by hold()
@@ -103,7 +104,7 @@ class LeavingVisitor {
 /// (IndexUse::inserts_cut_short); evict, release and clear never fail for lack of memory.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/12.0";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/13.0";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the index's keys
@@ -113,7 +114,7 @@ class PrefixIndex : public IndexUpkeep {
 
   /// Returns the result that match() would have now. Changes nothing.
   virtual Probe peek(const Key& key) const = 0;
-  /// Finds and locks the longest prefix that every group can serve. Returns a lock without a node if there is none.
+  /// Finds and locks the longest prefix that every group can serve. Returns Lock{} if there is none.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
   /// Finds the same prefix, but locks nothing and begins no request: for a scheduler that looks at many waiting
   /// requests. If the prefix ends inside a node, splits it there, so that the id stands for this depth while it exists.

@@ -20,7 +20,8 @@ struct SegmentUse {
 ///
 /// Thread: the engine's.
 /// Errors: in results.
-/// Exceptions: none may escape. If one does, the engine records a violation and treats the call as failed.
+/// Exceptions: none may escape, except std::bad_alloc from a call that has changed nothing. The engine records a
+/// violation and treats the call as failed: an offer or a withdrawal is then not counted, and made again later.
 /// Memory: in proportion to the pages offered.
 class SlotAllocator {
  public:
@@ -30,7 +31,7 @@ class SlotAllocator {
   };
   virtual ~SlotAllocator() = default;
 
-  /// Fills `out` with free pages. Returns false, and changes nothing, if fewer pages are free.
+  /// Fills `out` with free pages. Returns false, and changes nothing, if fewer pages are free, or for want of memory.
   virtual bool allocate(std::span<Page> out) = 0;
   /// Frees pages. Returns false, and changes nothing, if a page is not handed out or is listed twice: a caller's bug.
   virtual bool free(std::span<const Page> pages) = 0;

@@ -28,6 +28,10 @@ constexpr std::uint32_t slot_of(NodeId id) { return static_cast<std::uint32_t>(i
 /// Returns the life of the slot, from 1; 0 for NodeId::none.
 constexpr std::uint32_t life_of(NodeId id) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) >> 32); }
 
+/// A lock of an index. Only the index that returned it can read it. It is no node: two locks on one prefix may hold
+/// different pages (hash_chain), so an index is free to number its locks apart from its nodes.
+enum class LockId : std::uint64_t { none = 0 };
+
 /// A namespace (tenant, adapter, salt), numbered by the engine from 0 without gaps. Two namespaces share no prefix.
 enum class NamespaceId : std::uint32_t { shared = 0 };
 

@@ -353,12 +353,13 @@ def meaning(config: HiCacheStorageConfig, name: str, host: HostKVCache, columns:
 
 def arguments_of_model() -> dict[str, Any]:
     """Returns launch arguments that change what bytes mean and leave no trace in a pool: both kinds of fp8 are uint8 there."""
-    names = ("revision", "kv_cache_dtype", "quantization", "quantization_param_path")
+    names = ("revision", "kv_cache_dtype", "quantization", "quantization_param_path", "json_model_override_args")
     try:
-        from sglang.srt.runtime_context import get_model
+        from sglang.srt.runtime_context import get_model, get_serving
 
-        model = get_model()
-        return {name: getattr(model, name, None) for name in names}
+        model, serving = get_model(), get_serving()
+        return {name: getattr(model, name, None) for name in names} | {
+            "weight_version": getattr(serving, "weight_version", None)}
     except (ImportError, RuntimeError, ValueError):  # there is no server
         return {}
 

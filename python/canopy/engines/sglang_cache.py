@@ -6,6 +6,8 @@ cache_protected_len on, and the allocator owns the free list. A node's handle is
 
 from __future__ import annotations
 
+import functools
+import logging
 import time
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from sglang.srt.mem_cache.radix_cache import RadixKey
 
 
+logger = logging.getLogger(__name__)
+
+
 def space_of(owner: RadixKey | Req):
     """Returns the namespace of a key or of a request."""
     if owner.extra_key is None and owner.cache_salt is None:
@@ -46,6 +51,30 @@ UNSET = tuple(MatchResult(0, None, None, None))[4:]
 def tensor_of(slots: _core.SlotBuffer, frombuffer=torch.frombuffer, dtype=torch.int64) -> torch.Tensor:
     """Returns numbers of the index as a tensor on the host, without copying them."""
     return frombuffer(slots, dtype=dtype) if len(slots) else NO_SLOTS
+
+
+def open_index(kind: type, *given: Any, feed: str | None, **named: Any) -> tuple[Any, str | None]:
+    """Returns an index, and the name of its feed. A feed that cannot be had is left out, and the log says why. So is a policy in
+    Python that raises: lru takes over, because an exception would end the scheduler."""
+    make = functools.partial(kind, *given, on_policy_failure=tell_failed_policy, **named)
+    try:
+        return make(feed=feed), feed
+    except ValueError as refused:
+        if feed is None:
+            raise
+        index = make(feed=None)  # raises if it is not the feed
+        logger.warning("canopy: no feed: %s", refused)
+        return index, None
+
+
+def tell_failed_policy(text: str) -> None:
+    logger.error("canopy: %s", text)
+
+
+@functools.cache
+def tell_unfit(text: str) -> None:
+    """Logs once that a prompt is not kept, and why."""
+    logger.warning("canopy: a prompt is not kept in the prefix cache (%s)", text)
 
 
 class CanopyRadixCache(BasePrefixCache):
@@ -64,7 +93,8 @@ class CanopyRadixCache(BasePrefixCache):
         self.device = torch.device(getattr(self.token_to_kv_pool_allocator, "device", "cpu"))
         if params.enable_metrics:
             self.init_metrics_collector()
-        self.index = Index(
+        self.index, feed = open_index(
+            Index,
             self.page_size,
             settings.policy,
             getattr(self.token_to_kv_pool_allocator, "size", None),
@@ -77,10 +107,10 @@ class CanopyRadixCache(BasePrefixCache):
         self._events = Events(params, self.index) if params.enable_kv_cache_events else None
         # Called several times for each waiting request, so there is no Python code between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
-        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
+        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET, tell_unfit)
         if type(self).match_prefix is CanopyRadixCache.match_prefix:
             self.match_prefix = self._matcher.match
-        self._requests = Requests(self.index, self._pool_pages()) if settings.feed else None
+        self._requests = Requests(self.index, self._pool_pages()) if feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
@@ -118,15 +148,22 @@ class CanopyRadixCache(BasePrefixCache):
         brought = self._brought(kv.req_pool_idx, hold.length, aligned)
         if self._requests is not None:
             self._requests.inserts(req, space_of(req), protected, aligned, hold.node)
-        added = hold.insert(
-            tokens,
-            brought,
-            space=space_of(req),
-            priority=req.priority or 0,
-            inserted=kv.cache_inserted_len,
-            boundary=len(req.origin_input_ids),
-            limit=up_to,
-        )
+        try:
+            added = hold.insert(
+                tokens,
+                brought,
+                space=space_of(req),
+                priority=req.priority or 0,
+                inserted=kv.cache_inserted_len,
+                boundary=len(req.origin_input_ids),
+                limit=up_to,
+            )
+        except (_core.UnfitKey, MemoryError) as why:  # nothing has changed: all slots stay the request's own
+            tell_unfit(f"{type(why).__name__}: {why}")
+            self._untaken(brought)
+            if self._requests is not None:
+                self._requests.committed(req, space_of(req), protected, protected)
+            return
         if added.had > protected:  # another request committed first: its slots are used, and these are freed
             row = self.req_to_token_pool.req_to_token[kv.req_pool_idx, protected : added.had]
             self.token_to_kv_pool_allocator.free_segment(row.to(torch.int64, copy=True), start_pos=protected)
@@ -168,13 +205,17 @@ class CanopyRadixCache(BasePrefixCache):
         whole = len(key) // self.page_size * self.page_size
         brought = self._numbers_of(slots[:whole])
         with self.index.lock((), space=space_of(key)) as hold:
-            added = hold.insert(
-                key.token_ids,
-                brought,
-                priority=params.priority or 0,
-                inserted=params.inserted_len,
-                limit=key.limit,
-            )
+            try:
+                added = hold.insert(
+                    key.token_ids,
+                    brought,
+                    priority=params.priority or 0,
+                    inserted=params.inserted_len,
+                    limit=key.limit,
+                )
+            except (_core.UnfitKey, MemoryError):
+                self._untaken(brought)
+                raise
             self._taken(added, brought, whole)
             return InsertResult(prefix_len=added.had, total_len=added.length, last_device_node=hold.hit)
 
@@ -260,6 +301,9 @@ class CanopyRadixCache(BasePrefixCache):
 
     def _taken(self, added: Added, brought, end: int) -> None:
         """Called when the index has the numbers up to token `end`, except those that `added` excludes."""
+
+    def _untaken(self, brought) -> None:
+        """Called when the index has taken none of the numbers."""
 
     def _left(self, numbers: _core.SlotBuffer) -> None:
         """Called when these numbers have left the index and their slots are freed."""

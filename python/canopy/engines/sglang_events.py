@@ -23,6 +23,13 @@ class Node:
         self.key, self.parent, self.hash_value, self.event_hash_value = key, parent, hash_value, event_hash_value
 
 
+def nameable(key: RadixKey) -> bool:
+    """Returns True if SGLang can hash the names of a key: a client's text may have half of a surrogate pair. Routers are told
+    nothing of other prefixes."""
+    return all(name is None or not any("\ud800" <= letter <= "\udfff" for letter in name)
+               for name in (key.extra_key, key.cache_salt))
+
+
 class Events:
     """The events of one cache. It keeps the tokens and the hashes of each node of the index."""
 
@@ -48,7 +55,8 @@ class Events:
         extra_key, _, cache_salt = space or (None, None, None)
         key = RadixKey(tokens, extra_key, is_bigram=self._bigram, cache_salt=cache_salt)
         node = self._nodes[number] = Node(key, self._nodes[parent])
-        self._recorder.record_store(node)
+        if nameable(key):
+            self._recorder.record_store(node)
 
     def _split(self, number, upper, units) -> None:
         lower = self._nodes[number]
@@ -58,7 +66,9 @@ class Events:
         lower.key = lower.key[units:]
 
     def _removed(self, number) -> None:
-        self._recorder.record_remove(self._nodes.pop(number))
+        node = self._nodes.pop(number)
+        if nameable(node.key):
+            self._recorder.record_remove(node)
 
     def _cleared(self) -> None:
         self._nodes = {0: Node(RadixKey(array("q")), None, [])}

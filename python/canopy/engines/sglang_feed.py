@@ -7,6 +7,7 @@ Python's lock, as SGLang does, and never runs during a call of the index.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import weakref
@@ -17,15 +18,18 @@ from .. import Index
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req
 
+logger = logging.getLogger(__name__)
+
 
 class Told:
     """What was sent to the feed about a request. Counts are tokens."""
 
-    __slots__ = ("number", "req", "committed", "tokens")
+    __slots__ = ("number", "req", "committed", "tokens", "inserting")
 
     def __init__(self, number: int, req: Req | None):
         self.number, self.req = number, req  # req: None while it is retracted
         self.committed = self.tokens = 0
+        self.inserting = False  # its insert was announced and has not come
 
 
 class Requests:
@@ -46,13 +50,14 @@ class Requests:
             told = self._begun(req, space, matched, node)
             tokens = len(req.full_untruncated_fill_ids)
             self._index.request_inserts(told.number, min(committed, tokens), min(committed, tokens), tokens)
+            told.inserting = True
 
     def committed(self, req: Req, space, matched: int, committed: int) -> None:
         """Records that the index has the request's first `committed` tokens; it had `matched` of them when the request
         began."""
         with self._lock:
             told = self._begun(req, space, matched)
-            told.committed, told.tokens = committed, len(req.full_untruncated_fill_ids)
+            told.committed, told.tokens, told.inserting = committed, len(req.full_untruncated_fill_ids), False
             self._tell(told, "committed", min(committed, told.tokens))
 
     def _begun(self, req: Req, space, matched: int, node: int = 0) -> Told:
@@ -91,7 +96,7 @@ class Requests:
                 return
         for told in list(self._told.values()):
             with self._lock:
-                if told.req is None or not told.req.output_ids:
+                if told.req is None or told.inserting or not told.req.output_ids:
                     continue
                 tokens = len(told.req.origin_input_ids) + len(told.req.output_ids)
                 if tokens <= told.tokens:
@@ -107,7 +112,13 @@ class Requests:
 
 
 def _look_on(of: weakref.ref[Requests]) -> None:
+    told = False
     while (requests := of()) is not None:
-        requests.look()
+        try:
+            requests.look()
+        except Exception as error:  # of the allocator, say: the feed then has what the cache's own calls send
+            if not told:
+                logger.warning("canopy: %s: %s; the feed may show running requests late", type(error).__name__, error)
+            told = True
         del requests
         time.sleep(Requests.EVERY)

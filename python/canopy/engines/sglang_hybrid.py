@@ -43,7 +43,7 @@ class CanopyUnifiedRadixCache(UnifiedRadixCache):
 
     def __init__(self, params):
         super().__init__(params)
-        self._requests = Requests(self.tree_core.index) if self.tree_core.settings.feed else None
+        self._requests = Requests(self.tree_core.index) if self.tree_core.feed else None
 
     def checkpoint(self, req, *, up_to: int, **kwargs) -> None:
         before = req.kv.cache_protected_len

@@ -48,8 +48,11 @@ class CanopyTableCache(CanopyRadixCache):
 
     def _numbers_of(self, slots: torch.Tensor):
         count = len(slots) // self.page_size
-        taken = self._free[len(self._free) - count :]
-        del self._free[len(self._free) - count :]
+        if count > len(self._free):
+            raise RuntimeError(f"{count} pages were brought, and there are numbers for {len(self._free)} more")
+        rest = len(self._free) - count
+        taken = self._free[rest:]
+        del self._free[rest:]
         numbers = torch.tensor(taken, dtype=torch.int64)
         self._table[self._upload(numbers)] = slots[:: self.page_size].to(torch.int64)
         return numbers.numpy()
@@ -58,6 +61,9 @@ class CanopyTableCache(CanopyRadixCache):
         beyond = (end - added.length) // self.page_size  # pages for which the index had no memory
         self._free += added.spare.tolist()
         self._free += brought[max(len(brought) - beyond, 0) :].tolist()
+
+    def _untaken(self, brought) -> None:
+        self._free += brought.tolist()
 
     def _left(self, numbers: _core.SlotBuffer) -> None:
         self._free += memoryview(numbers)

@@ -28,7 +28,7 @@ from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import (
 )
 
 from .. import _core
-from .sglang_cache import space_of, tensor_of
+from .sglang_cache import open_index, space_of, tell_unfit, tensor_of
 from .sglang_events import CoreEvents
 from .sglang_settings import Settings
 
@@ -95,7 +95,6 @@ class CanopyTreeCore(Refusing):
     def __init__(self, params, settings: Settings, max_states_per_path: int = -1, state_grid: int = 1):
         """max_states_per_path: SGLang's mamba_max_states_per_path, below 0: any number. state_grid: the multiple of tokens
         at which SGLang can take a state."""
-        self.settings = settings
         self.components = tuple(params.tree_components)
         self.page_size, self._grid = params.page_size, state_grid
         self.window = params.swa_retain_window
@@ -109,7 +108,8 @@ class CanopyTreeCore(Refusing):
             else:
                 most = max(max_states_per_path, 1) if max_states_per_path >= 0 else 0
                 reaches.append(_core.Reach("state", 1, max_per_path=most))
-        self.index = _core.GroupIndex(
+        self.index, self.feed = open_index(
+            _core.GroupIndex,
             self.page_size,
             settings.policy,
             reaches,
@@ -152,7 +152,11 @@ class CanopyTreeCore(Refusing):
     def match_prefix(self, params) -> MatchResult:
         self._fresh = None
         key = params.key
-        length, node, full = self.index.find(key.token_ids, space=space_of(key), limit=key.limit)
+        try:
+            length, node, full = self.index.find(key.token_ids, space=space_of(key), limit=key.limit)
+        except _core.UnfitKey as why:
+            tell_unfit(f"UnfitKey: {why}")
+            return self._empty
         grids = {SWA: self.page_size, MAMBA: self._grid}
         branching = {name: full // grid * grid for name, grid in grids.items()
                      if name in self._group and full // grid * grid > length}
@@ -249,14 +253,19 @@ class CanopyTreeCore(Refusing):
         mine = params.prev_prefix_len
         dead = -(-params.get_evicted_seqlen(SWA) // page) * page
         first = {FULL: mine, SWA: max(mine, dead), MAMBA: units - page}
-        grown = self.index.insert(
-            key.token_ids,
-            [first[component] for component in self.components],
-            space=space_of(key),
-            priority=params.priority or 0,
-            inserted=params.inserted_len,
-            limit=key.limit,
-        )
+        try:
+            grown = self.index.insert(
+                key.token_ids,
+                [first[component] for component in self.components],
+                space=space_of(key),
+                priority=params.priority or 0,
+                inserted=params.inserted_len,
+                limit=key.limit,
+            )
+        except (_core.UnfitKey, MemoryError) as why:
+            tell_unfit(f"{type(why).__name__}: {why}")
+            # SGLang's word for an insert that has kept nothing: all slots stay the request's own.
+            return InsertStepResult(actions=[], result=InsertResult(0, rotation_tail_declined=True, mamba_exist=True))
         if grown.length < units:
             raise MemoryError("canopy: the system has no memory for the index")
         self._fresh, had, actions = grown.hold, grown.had, []

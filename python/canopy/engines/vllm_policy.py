@@ -18,6 +18,7 @@ from vllm.v1.kv_offload.cpu.policies.lru import LRUCachePolicy
 
 from .. import _core
 from .vllm import INTERFACES, interface, logger, policy_of, release
+from .vllm_callers import tokens_by_group
 
 if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadKey, ReqContext
@@ -50,7 +51,8 @@ class CanopyCachePolicy(CachePolicy):
     def __init__(self, cache_capacity: int) -> None:
         super().__init__(cache_capacity)
         _core.quiet_exit()
-        self._core = _core.Chunks(cache_capacity, policy_of(self.policy), os.environ.get("CANOPY_FEED") or "")
+        self._core = _core.Chunks(
+            cache_capacity, policy_of(self.policy), os.environ.get("CANOPY_FEED") or "", tokens_by_group())
         # 0.32 gives an insert no context: it is that of the key's store miss, which may be several calls before.
         self._missed: dict[OffloadKey, ReqContext] = {}
         self.get = self._core.chunks.get
@@ -145,7 +147,7 @@ class CanopyCachePolicy(CachePolicy):
 
     def _give_up(self, error: Exception) -> CachePolicy:
         """Hands the chunks to vLLM's own lru, which serves all later calls. Returns it."""
-        chunks = self._core.chunks
+        chunks, self._core = self._core.chunks, None  # its feed ends: nothing of it is true any more
         plain = LRUCachePolicy(self.cache_capacity)
         nowhere = NoContext()
         for key, chunk in chunks.items():
@@ -170,7 +172,7 @@ def insert(policy: CachePolicy, key: OffloadKey, chunk: ChunkStatus, context) ->
 
 
 def _look_on(of: weakref.ref[CanopyCachePolicy]) -> None:
-    while (policy := of()) is not None:
-        policy._core.poll()
-        del policy
+    while (policy := of()) is not None and (core := policy._core) is not None:
+        core.poll()
+        del policy, core
         time.sleep(EVERY)

@@ -24,6 +24,7 @@ from vllm.v1.kv_offload.tiering.base import JobResult, SecondaryTierManager
 from .. import _core
 from .storages import LIMIT, STAGING, Troubles, in_folder, text_of
 from .vllm import logger, release
+from .vllm_callers import facts_of_model
 
 if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadingSpec, OffloadKey, ReqContext
@@ -52,12 +53,14 @@ class CanopyTier(SecondaryTierManager):
         storage: dict[str, Any],
         staging_bytes: int = STAGING,
         limit_s: float = LIMIT,
+        meaning: str = "",
         locality: str | None = None,
         enable_kv_events: bool = False,
         backpressure_detector: Any = None,
     ) -> None:
         """storage: one storage with its options, as in an engine's file. staging_bytes: memory for records under way.
-        limit_s: seconds after which a call of the storage is given up."""
+        limit_s: seconds after which a call of the storage is given up. meaning: a text of the server's own, such as the version of
+        its weights: records with another one are never found."""
         super().__init__(offloading_spec, primary_kv_view, tier_type, backpressure_detector)
         _core.quiet_exit()
         self.locality = Locality(locality) if locality is not None else None
@@ -67,7 +70,7 @@ class CanopyTier(SecondaryTierManager):
         self._failed: list[int] = []  # jobs that end without having begun
         self._core: _core.ChunkStorage | None = _core.ChunkStorage(
             in_folder(storage, folder_of(offloading_spec)), primary_kv_view, self.block_size_bytes,
-            meaning(offloading_spec, self.block_size_bytes), int(staging_bytes), float(limit_s),
+            meaning_of(offloading_spec, self.block_size_bytes, meaning), int(staging_bytes), float(limit_s),
         )
         self._lookups = Lookups(self)
         self._troubles = Troubles(logger, "the tier below the CPU", "chunk")
@@ -190,15 +193,18 @@ class CanopyTier(SecondaryTierManager):
 
 
 def folder_of(spec: OffloadingSpec) -> str:
-    """Returns the name of this data parallel replica; empty if it is the only one."""
+    """Returns the name of this data parallel replica; empty if it is the only one, or the first one of a model without experts."""
     parallel = spec.config.parallel
-    return f"replica-{parallel.data_parallel_index}" if parallel.data_parallel_size > 1 else ""
+    # Each replica of a model without experts has size 1, and an index.
+    several = parallel.data_parallel_size > 1 or parallel.data_parallel_index > 0
+    return f"replica-{parallel.data_parallel_index}" if several else ""
 
 
-def meaning(spec: OffloadingSpec, row_bytes: int) -> str:
-    """Returns a text that says what the bytes of a chunk mean: the fields that vLLM's own tier of files goes by."""
+def meaning_of(spec: OffloadingSpec, row_bytes: int, own: str) -> str:
+    """Returns a text that says what the bytes of a chunk mean: the fields that vLLM's own tier of files goes by, those of the
+    running engine that it does not, and a text of the server's options. Raises RuntimeError if they cannot be known."""
     mapper = FileMapper.from_offloading_spec(
         root_dir="", offloading_spec=spec, blocks_per_file=spec.blocks_per_chunk, parallel_agnostic=True
     )
-    fields = mapper.get_run_config() | {"rank": mapper.rank, "row_bytes": row_bytes}
+    fields = mapper.get_run_config() | {"rank": mapper.rank, "row_bytes": row_bytes, "engine": facts_of_model(), "own": own}
     return "vLLM " + json.dumps(fields, sort_keys=True)

@@ -21,11 +21,11 @@ Ended check(const Workshop& workshop, const std::string& arguments) {
 
 TEST_CASE("check: clean engines end with 0 and write nothing") {
   const Workshop workshop;
-  const Ended ended = check(workshop, "--seed 9 --ops 20000 --jobs 2");
+  const Ended ended = check(workshop, "--seed 9 --ops 8000 --jobs 2");
   CHECK_MESSAGE(ended.status == 0, (ended.out + ended.err));
   CHECK(has(ended.out, "no violation, seed 9, digest "));
   CHECK_FALSE(fs::exists(workshop.path / "canopy-check-9.txt"));
-  const Ended again = check(workshop, "--seed 9 --ops 20000 --jobs 1");
+  const Ended again = check(workshop, "--seed 9 --ops 8000 --jobs 1");
   CHECK(again.out.substr(again.out.find("no violation")) == ended.out.substr(ended.out.find("no violation")));
 }
 

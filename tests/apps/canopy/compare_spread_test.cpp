@@ -1,5 +1,7 @@
 /// `canopy compare`: several seeds, intervals, and capacities as shares of the trace.
 #include <doctest/doctest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -68,6 +70,29 @@ TEST_CASE("several seeds give means, intervals, and the figures of each seed alo
   CHECK(all.figures["rows"][4]["gain"]["low"] > 0);  // the optimum is above lru whatever the seed
 }
 
+TEST_CASE("the workload of several seeds is read once, whatever becomes of its file") {
+  const cli::Workshop workshop;
+  const std::string file = workshop.file("w.yaml", "requests: 99\nmix:\n  - chat: {}\n");
+  const auto opened_for = [&](const std::string& seeds) {
+    const int watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    REQUIRE(::inotify_add_watch(watch, file.c_str(), IN_ACCESS | IN_OPEN) >= 0);
+    spread_of(workshop, " --workload " + file + " --policy lru --capacity 30k --seeds " + seeds);
+    alignas(inotify_event) char room[4096];
+    int opened = 0;
+    for (ssize_t got; (got = ::read(watch, room, sizeof(room))) > 0;)
+      for (ssize_t at = 0; at < got;) {
+        const auto* const event = reinterpret_cast<const inotify_event*>(room + at);
+        opened += (event->mask & IN_OPEN) != 0;
+        at += static_cast<ssize_t>(sizeof(*event) + event->len);
+      }
+    ::close(watch);
+    return opened;
+  };
+  const int once = opened_for("3");
+  CHECK(once > 0);
+  CHECK(opened_for("3..6") == once);
+}
+
 TEST_CASE("one trace and one seed have gains with intervals, the same each time") {
   const cli::Workshop workshop;
   const std::string options = kSpreadMixed + " --policy lru,optimum --capacity 30k";
@@ -118,6 +143,18 @@ TEST_CASE("a capacity may be a share of the distinct tokens of the trace") {
   spread_refused(workshop, some + " --capacity 1e1%", "expected a share of the trace's distinct tokens");
   spread_refused(workshop, some + " --capacity 0.00001%", "less than a page of 16");
   spread_refused(workshop, some + " --capacity 10%,10.0%", "are the same");
+}
+
+TEST_CASE("a name in the rows of requests is no formula and moves no cursor") {
+  const cli::Workshop workshop;
+  std::string trace;
+  for (const char* name : {"=cmd|calc!A0", "\\u001b[31m", "plain"})
+    trace += std::string("{\"time_ms\": 1, \"namespace\": \"") + name + "\", \"tokens\": [1, 2, 3]}\n";
+  const auto csv = workshop.path / "requests.csv";
+  spread_of(workshop,
+            " --trace " + workshop.file("t.jsonl", trace) + " --policy lru --capacity 1k --requests " + csv.string());
+  const std::string rows = cli::slurp(csv);
+  for (const char* name : {",'=cmd|calc!A0,", ",\\x1b[31m,", ",plain,"}) CHECK_MESSAGE(cli::has(rows, name), rows);
 }
 
 TEST_CASE("a row for each request adds up to the figures of the runs") {

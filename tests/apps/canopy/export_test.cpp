@@ -182,10 +182,13 @@ TEST_CASE("export: clients that send half a request, or too much of one, silence
   for (const int socket : slow) ::close(socket);
   scraped(port, "GET /metrics HTTP/1.1\r\nX-a: " + std::string(3'000'000, 'a'));
   CHECK(has(scraped(port), "200 OK"));
-  CHECK(has(scraped(port, "GET /metrics?a=b HTTP/1.1\r\nHost: x\r\n\r\n"), "canopy_feed_up"));
-  CHECK(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
-  CHECK_FALSE(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "canopy_feed_up"));
-  CHECK(has(scraped(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "404 Not Found"));
-  CHECK(has(scraped(port, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "405 Method Not Allowed"));
+  CHECK(has(scraped(port, "GET /metrics?a=b HTTP/1.1\r\nHost: localhost\r\n\r\n"), "canopy_feed_up"));
+  CHECK(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: 127.0.0.1:9400\r\n\r\n"), "200 OK"));
+  CHECK_FALSE(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: 127.0.0.1:9400\r\n\r\n"), "canopy_feed_up"));
+  CHECK(has(scraped(port, "GET / HTTP/1.1\r\nHost: 127.0.0.1:9400\r\n\r\n"), "404 Not Found"));
+  // A page whose own name was made to lead here must not read the figures.
+  for (const char* host : {"Host: evil.example\r\n", "Host: localhost\r\nHost: evil.example\r\n", ""})
+    CHECK(has(scraped(port, std::string("GET /metrics HTTP/1.1\r\n") + host + "\r\n"), "403 Forbidden"));
+  CHECK(has(scraped(port, "POST /metrics HTTP/1.1\r\nHost: 127.0.0.1:9400\r\n\r\n"), "405 Method Not Allowed"));
   CHECK(exporter.end(SIGTERM).status == 143);
 }

@@ -89,6 +89,39 @@ TEST_CASE("inspect writes a page without script and a trace that is JSON") {
   CHECK(counters > 20);
 }
 
+TEST_CASE("inspect says of a cut or damaged recording that it is one, in each output and in the exit code") {
+  const Workshop workshop;
+  std::string replay;
+  const std::string file = record(workshop, replay), bytes = slurp(file);
+  const std::string page = (workshop.path / "page.html").string(), trace = (workshop.path / "trace.json").string();
+  const auto says = [&](const std::string& path, const std::string& sentence) {
+    CAPTURE(path);
+    const Ended figures = run_canopy(workshop, "inspect " + path);
+    CHECK(figures.status == 1);
+    CHECK_MESSAGE(has(figures.out, "doubt: " + sentence), figures.out);
+    const Ended csv = run_canopy(workshop, "inspect " + path + " --csv tenants");
+    CHECK(csv.status == 1);
+    CHECK(has(csv.err, "doubt: " + sentence));
+    CHECK_FALSE(has(csv.out, "doubt"));
+    const Ended files =
+        run_canopy(workshop, "inspect " + path + " --range 0%..50% --report " + page + " --trace " + trace);
+    CHECK(files.status == 1);
+    CHECK(has(files.err, "doubt: " + sentence));
+    CHECK(has(slurp(page), "Doubt: " + sentence));
+    CHECK(has(slurp(trace), "doubt: " + sentence));
+    const Ended beside = run_canopy(workshop, "inspect " + file + " --beside " + path);
+    CHECK(beside.status == 1);
+    CHECK(has(beside.out, "doubt: " + path + ": " + sentence));
+  };
+  const std::size_t events = (bytes.size() - 4096) / 32;
+  says(workshop.file("cut.feed", bytes.substr(0, 4096 + events / 2 * 32)),
+       "the recording was cut: it has " + grouped(events / 2) + " of the " + grouped(events) + " events");
+  std::string damaged = bytes;
+  damaged[4096 + events / 2 * 32 + 9] = static_cast<char>(damaged[4096 + events / 2 * 32 + 9] ^ 4);
+  says(workshop.file("damaged.feed", damaged), "the recording was damaged");
+  CHECK(run_canopy(workshop, "inspect " + file + " --beside " + file).status == 0);
+}
+
 TEST_CASE("what inspect cannot use is an error message, and nothing is written") {
   const Workshop workshop;
   std::string replay;

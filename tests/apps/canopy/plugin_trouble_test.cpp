@@ -107,7 +107,7 @@ TEST_CASE("no other failure hides the exit code of a violation") {
   CHECK_MESSAGE(has(run.err, "so this limit was never set"), run.err);
 }
 
-TEST_CASE("a policy that throws leaves a whole recording and a note and exit code 1") {
+TEST_CASE("a policy that throws leaves a whole recording and a doubt and exit code 1") {
   const House house;
   const std::string recording = (house.workshop.path / "run.feed").string();
   const Ended run = house.replay("--policy throws_in_rank --record " + recording);
@@ -117,7 +117,7 @@ TEST_CASE("a policy that throws leaves a whole recording and a note and exit cod
                     "table is full\n"),
                 run.out, run.err);
   CHECK_MESSAGE(has(run.out,
-                    "note: group 'full': eviction strategy 'throws_in_rank' (lying_policies.so) threw, and "
+                    "doubt: group 'full': eviction strategy 'throws_in_rank' (lying_policies.so) threw, and "
                     "lru evicts in its place since operation "),
                 run.out);
   CHECK(has(run.err, "canopy: group 'full': eviction strategy 'throws_in_rank' (lying_policies.so) threw, and lru "));

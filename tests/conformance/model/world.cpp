@@ -280,7 +280,7 @@ void World::check_lock(const Receipt& receipt, Outcome& outcome) {
   const Chain& chain = receipt.hold.chain;
   const Lock& lock = receipt.lock;
   expect_equal("units under a lock", std::size_t{lock.length}, chain.size() * config_.page_size);
-  if ((lock.node == NodeId::none) != chain.empty()) disagree("a lock of {} units names the wrong node", lock.length);
+  if ((lock.id == LockId::none) != chain.empty()) disagree("a lock of {} units names the wrong node", lock.length);
   const GroupPages shown = index_->pages(lock);
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     const std::size_t from = receipt.hold.from[g];

@@ -78,7 +78,7 @@ Outcome World::hold(const Operation& operation) {
   facts.id = ++requests_;
   Receipt receipt{index_->hold(sight.found.node, &facts), LockState::held, sight.space, {}, 0, serves ? facts.id : 0};
   if (!serves) {
-    if (receipt.lock.node != NodeId::none) disagree("a lock of {} units on a node that is gone", receipt.lock.length);
+    if (receipt.lock.id != LockId::none) disagree("a lock of {} units on a node that is gone", receipt.lock.length);
     return {{"refused", 1}};
   }
   receipt.hold = flat_.lock(sight.chain);
@@ -182,7 +182,7 @@ Outcome World::release(const Operation& operation) {
     let_go(receipt, operation.finished ? Ending::finished : Ending::retracted);
     return {{"refused", 0}};
   }
-  if (receipt.lock.node == NodeId::none) {
+  if (receipt.lock.id == LockId::none) {
     index_->release(receipt.lock);
     return {{"refused", 0}};
   }

@@ -2,6 +2,8 @@
 #include <canopy/base/registry.h>
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <fstream>
 #include <iterator>
 #include <map>
 
@@ -127,7 +129,7 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
         "component 'without_minor' implements canopy.EvictionStrategy/4; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[3].why ==
         "component 'of_others' implements somebody.Elses/7.0; this host has canopy.EvictionStrategy/4.0, "
-        "canopy.KeyCodec/1.0, canopy.KVStore/4.0, canopy.PageStorage/2.0, canopy.PrefixIndex/12.0, "
+        "canopy.KeyCodec/1.0, canopy.KVStore/4.0, canopy.PageStorage/2.0, canopy.PrefixIndex/13.0, "
         "canopy.SlotAllocator/1.0");
   CHECK(make(other, "of_today"));
 }
@@ -188,6 +190,34 @@ TEST_CASE("loading: a folder is scanned in order, past what is refused") {
   registry.scan(scratch / "nowhere", Trust::as_ourselves);
   REQUIRE(registry.refusals().size() == 2);
   CHECK(registry.refusals()[1].why == "the folder cannot be read: No such file or directory");
+}
+
+TEST_CASE("loading: a descriptor that counts more components than its list has is refused, never a signal") {
+  if (kSanitized) {
+    MESSAGE("SKIPPED: a sanitizer sees that what lies behind the list is read, within the file");
+    return;
+  }
+  std::ifstream in(fixture("good"), std::ios::binary);
+  const std::string good{std::istreambuf_iterator<char>(in), {}};
+  const std::uint32_t mark[] = {canopy::kPluginMagic, sizeof(CanopyPlugin)};
+  const std::size_t at = good.find(std::string(reinterpret_cast<const char*>(mark), sizeof(mark)));
+  REQUIRE(at != std::string::npos);
+  const Scratch scratch;
+  bool listed = true;
+  for (std::uint32_t count = 2; count <= 4096; count = count < 64 ? count + 1 : count * 2) {
+    CAPTURE(count);
+    std::string bytes = good;
+    bytes.replace(at + offsetof(CanopyPlugin, count), sizeof(count), reinterpret_cast<const char*>(&count),
+                  sizeof(count));
+    const std::string name = std::to_string(count) + ".so";
+    const fs::path file = scratch.text(name.c_str(), bytes);
+    Registry registry;
+    registry.add(file, Trust::as_ourselves);
+    CHECK(registry.offers().size() <= 1);
+    CHECK_FALSE(registry.refusals().empty());
+    listed &= registry.refusals()[0].why.find("not within its data") == std::string::npos;
+  }
+  CHECK_FALSE(listed);
 }
 
 TEST_CASE("loading: an instance that cannot be had is an error that helps") {

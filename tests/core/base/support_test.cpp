@@ -1,6 +1,7 @@
 /// What all rooms share: figures as people read them, and files.
 #include <canopy/base/figures.h>
 #include <canopy/base/file.h>
+#include <canopy/base/printable.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -93,4 +94,22 @@ TEST_CASE("open_regular opens files alone, and never waits for a pipe") {
   CHECK_FALSE(link.descriptor);
   CHECK(link.error == ELOOP);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a field of a CSV runs nowhere, moves no cursor, and is one field") {
+  CHECK(csv_field("acme") == "acme");
+  CHECK(csv_field("a,b") == "\"a,b\"");
+  CHECK(csv_field("a\"b") == "\"a\"\"b\"");
+  for (const char* formula : {"=cmd|calc!A0", "@SUM(A1)", "-2+3", "+1"})
+    CHECK(csv_field(formula) == "'" + std::string(formula));
+  CHECK(csv_field("a\x1b[31m\nb") == "a\\x1b[31m\\x0ab");
+  CHECK(csv_field("").empty());
+}
+
+TEST_CASE("different names are shown as different names, and none as the program's own") {
+  CHECK(shown_name("") == "(shared)");
+  CHECK(shown_name("shared") == "shared");
+  CHECK(shown_name("(shared)") == "'(shared)'");
+  CHECK(shown_name("'(shared)'") == "''(shared)''");
+  CHECK(shown_name("a (b)") == "a (b)");
 }

@@ -59,23 +59,47 @@ TEST_CASE(
   const auto index = std::make_shared<SaidIndex>();
   IndexPort guard(index, "prefix index 'answers' (test)", state);
   const std::vector<std::uint32_t> words(12);
-  const Lock lock{NodeId{7}, 8, {}};
+  const Lock lock{LockId{7}, {}, 8};
   for (const Units had : {0U, 4U, 8U, 12U}) {
     index->inserted = {lock, had, {}};
     CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.length == 8);
   }
-  index->inserted = {{NodeId{3}, 4, {}}, 0, {}};  // the lock was stale
-  CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.node == NodeId{3});
-  index->inserted = {{NodeId{8}, 12, {}}, 8, {}};
-  CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.node == NodeId{8});
+  index->inserted = {{LockId{8}, {}, 12}, 8, {}};
+  CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.id == LockId{8});
   CHECK(state.ledger.violations() == 0);
-  index->inserted = {{NodeId{8}, 12, {}}, 4, {}};  // it had less than the lock holds, and is deeper
+  index->inserted = {{LockId{8}, {}, 12}, 4, {}};  // it had less than the lock holds, and is deeper
   const Inserted refused = guard.insert(lock, {NamespaceId::shared, words}, {}, {});
-  CHECK(refused.lock.node == NodeId{7});
+  CHECK(refused.lock.id == LockId{7});
   CHECK(refused.had == 8);
   REQUIRE(state.ledger.violations() == 1);
   CHECK(
       state.ledger.reports()[0] ==
       "prefix index 'answers' (test), insert: it gave a lock of 12 units from 0, 0, 0, 0 on and had 4 units, for a key "
       "of 12 below a lock of 8");
+  index->inserted = {{LockId{3}, {}, 4}, 8, {}};  // it is shallower than the lock that it was given
+  CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.id == LockId{7});
+  CHECK(state.ledger.violations() == 2);
+}
+
+TEST_CASE("guards: a tier that does not take a leaving node does not stop the eviction, and that is said") {
+  struct Refuses final : LeavingVisitor {
+    void leaving(const Leaving&) override { throw std::bad_alloc(); }
+  } refuses;
+  struct Leaves final : SaidIndex {
+    GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor* visitor) override {
+      const std::vector<std::uint32_t> words(4);
+      for (int node = 0; node < 2; ++node) visitor->leaving({.facts = {}, .words = words, .pages = {}}), ++left;
+      return {};
+    }
+    int left = 0;
+  };
+  CacheState state;
+  state.page_size = 4;
+  const auto index = std::make_shared<Leaves>();
+  IndexPort guard(index, "prefix index 'answers' (test)", state);
+  guard.evict(0, 2, Cause::room, &refuses);
+  CHECK(index->left == 2);
+  CHECK_FALSE(guard.has_thrown());
+  REQUIRE(state.ledger.violations() == 1);
+  CHECK(state.ledger.reports()[0] == "a node of 1 pages is evicted, and not copied down: std::bad_alloc");
 }

@@ -38,3 +38,22 @@ TEST_CASE("a violation says which group, which operation and how many pages") {
         "group 'window' after insert: free 5 + evictable 2 + protected 1 + owned 1 = 9 pages, but the pool has 10: 1 "
         "have no owner");
 }
+
+TEST_CASE("the first eight violations keep their sentences, of which each is cut between two characters") {
+  Ledger upper, ledger;
+  ledger.report_to(upper, "host tier: ");
+  const std::string aligned(Ledger::kMostBytes - 2, 'x');
+  for (const std::string& text :
+       {aligned + "yz", aligned + "yz, and more", aligned + "\xC3\xA4", aligned + "y\xC3\xA4"})
+    ledger.violated(text);
+  for (int i = 0; i < 6; ++i) ledger.violated("another");
+  CHECK(ledger.violations() == 10);
+  REQUIRE(ledger.reports().size() == Ledger::kReports);
+  CHECK(ledger.reports()[0] == aligned + "yz");
+  CHECK(ledger.reports()[1] == aligned + "yz");
+  CHECK(ledger.reports()[2] == aligned + "\xC3\xA4");
+  CHECK(ledger.reports()[3] == aligned + "y");
+  CHECK(upper.violations() == 10);
+  CHECK(upper.reports()[0] == "host tier: " + aligned.substr(0, Ledger::kMostBytes - 11));
+  CHECK(upper.reports()[4] == "host tier: another");
+}

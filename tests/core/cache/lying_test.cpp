@@ -104,6 +104,13 @@ TEST_CASE("lying indexes are named with their file and the call") {
   index("locks_within_a_page", "match: it gave a lock of 16 units from 1,");
   index("has_too_many_pages", "pages: it gave 1000000 pages of group 'full' for ");
   index("has_no_pages", "pages: it gave 0 pages of group 'full' for 1 pages under a lock");
+  for (const char* const name : {"has_too_many_pages", "has_no_pages", "has_page_far"}) {  // rows that are not theirs
+    const auto engine = engine_with({std::string("index=") + name});
+    REQUIRE(engine);
+    const Request request = (*engine)->begin(arrival(std::vector<Token>(64, 7)));
+    CHECK(request.matched() == 0);
+    CHECK(request.row(0).empty());
+  }
   index("has_page_far", "pages: it gave page 2147483647 of group 'full', which has no page beyond ");
   index("has_page_last", "pages: it gave page 4294967295 of group 'full', which has no page beyond ");
   index("inserts_more_than_the_key", "insert: it gave a lock of ");
@@ -143,6 +150,16 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK_MESSAGE(all.find("visit: it gave page 4294967295 of group 'full', which does not exist") != std::string::npos,
                   all);
   }
+  // Spans without an address, wherever an index gives one.
+  {
+    const auto engine = engine_with({"index=has_no_addresses", "tiers.host.capacity=4000"});
+    REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+    run(**engine, replay::Mode::serial);
+    CHECK_FALSE((*engine)->make_free(0, 3000));
+    (*engine)->audit();
+    const std::string all = all_of((*engine)->ledger().reports());
+    CHECK_MESSAGE(all.find("pages: it gave ") != std::string::npos, all);
+  }
   {
     const auto engine = engine_with({"index=leaves_far_pages", "tiers.host.capacity=4000"});
     REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
@@ -175,6 +192,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
 TEST_CASE("codecs whose words are not the tokens' reuse nothing and are named") {
   for (const auto& [name, said] : {std::pair("gives_no_words", "encode: it gave 0 words for "),
                                    std::pair("gives_many_words", "encode: it gave 100000 words for "),
+                                   std::pair("gives_no_address", "encode: it gave words without an address"),
                                    std::pair("throws_in_encode", "encode: it threw: something that is no")}) {
     const auto engine = engine_with({std::string("key=") + name});
     REQUIRE(engine);
@@ -196,6 +214,7 @@ TEST_CASE("a store of an impossible shape is refused when the engine is made") {
   for (const auto& [name, why] :
        {std::pair("no_streams", "it has 0 streams, expected 1 to 4"),
         std::pair("five_streams", "it has 5 streams, expected 1 to 4"),
+        std::pair("has_no_addresses", "it has 1 streams without an address, expected 1 to 4"),
         std::pair("other_streams", "its view has 3 streams, and it has 1"),
         std::pair("no_pages", "its segments have 0 pages"), std::pair("no_segments", "it has addresses for 0 segments"),
         std::pair("no_layers", "it has 1 layers, and its view 0; expected the same number, at least 1"),
@@ -224,6 +243,65 @@ TEST_CASE("stores that lose rows or throw are named") {
   told("store=fails_to_sync", "KV store 'fails_to_sync' (lying_stores.so), sync: its queue is broken");
   const auto back = engine_with({"store=throws_in_back"});
   REQUIRE_FALSE(back);  // no memory, no pool
+}
+
+TEST_CASE("pages whose rows a store could not copy stay where they are when a pool shrinks") {
+  for (const auto& [name, said] : {std::pair("throws_in_copy", "copy: it threw: its engine is lost"),
+                                   std::pair("never_copies", "sync: its queue is broken")}) {
+    CAPTURE(name);
+    const auto made = engine_with({std::string("store=") + name, "segment_pages=4", "groups.full.capacity=1008"});
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+    Engine& engine = **made;
+    // Two prompts whose pages alternate; one leaves, so that all segments have pages of the other.
+    const auto gone = tokens(1, 321), stays = tokens(5'000, 321);
+    Request first = engine.begin(arrival(gone)), second = engine.begin(arrival(stays));
+    for (std::uint32_t end = 16; end <= 320; end += 16) REQUIRE((first.reserve(end) && second.reserve(end)));
+    std::vector<std::uint64_t> rows(320), found(320);
+    std::iota(rows.begin(), rows.end(), 77);
+    second.write(0, 0, 320, {{reinterpret_cast<std::byte*>(rows.data())}, Rows::At::host});
+    first.finish(320), second.finish(320);
+    engine.make_free(0, 63 - 20);
+    engine.resize(0, 21);
+    for (int i = 0; i < 40; ++i) engine.poll();
+    CHECK(engine.pool(0).draining());
+    CHECK(engine.counters().relocated_pages == 0);
+    CHECK_MESSAGE(all_of(engine.ledger().reports()).find(said) != std::string::npos, all_of(engine.ledger().reports()));
+    const std::uint64_t violations = engine.ledger().violations();
+    engine.audit();
+    CHECK(engine.ledger().violations() == violations);
+    Request again = engine.begin(arrival(stays));
+    REQUIRE(again.matched() == 320);
+    again.read(0, 0, 320, {{reinterpret_cast<std::byte*>(found.data())}, Rows::At::host});
+    CHECK(found == rows);
+  }
+}
+
+TEST_CASE("what an allocator did not take or give back is not counted, and a later call does it") {
+  for (const std::string name : {"throws_in_offer", "throws_in_withdraw"}) {
+    CAPTURE(name);
+    const auto made = engine_with(
+        {"groups.full.allocator=" + name, "segment_pages=4", "groups.full.capacity=496", "groups.full.start=0"});
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+    Engine& engine = **made;
+    for (Token i = 0; i < 4; ++i) {
+      const auto prompt = tokens(1'000 * i, 97);
+      Request request = engine.begin(arrival(prompt));
+      bool room = false;
+      for (int tries = 0; tries < 10 && !room; ++tries) room = request.reserve(97);
+      REQUIRE(room);
+      request.finish(97);
+    }
+    CHECK(engine.pool(0).offered() > 7);
+    engine.make_free(0, engine.pool(0).offered());
+    engine.resize(0, 5);
+    for (int i = 0; i < 8; ++i) engine.poll();
+    CHECK(engine.pool(0).offered() == 5);
+    CHECK_FALSE(engine.pool(0).draining());
+    engine.audit();
+    CHECK(engine.ledger().violations() == 1);
+    CHECK(engine.ledger().reports()[0] == "slot allocator '" + name + "' (lying_allocators.so), " + name.substr(10) +
+                                              ": it threw: its table of segments is full");
+  }
 }
 
 TEST_CASE("what a store could not copy is in no tier") {
@@ -280,9 +358,9 @@ TEST_CASE("a policy that throws is replaced by lru and named and the run goes on
     CHECK(report.violations == 1);
     REQUIRE(report.reports.size() == 1);
     CHECK(report.reports[0].starts_with(component + ", " + call + ": it threw: "));
-    REQUIRE(report.notes.size() == 1);
-    CHECK(report.notes[0].starts_with("group 'full': " + component +
-                                      " threw, and lru evicts in its place since operation "));
+    REQUIRE(report.doubts.size() == 1);
+    CHECK(report.doubts[0].sentence.starts_with("group 'full': " + component +
+                                                " threw, and lru evicts in its place since operation "));
     CHECK((*engine)->policy(0) == "lru");
     // One that fails before it has ranked anything was lru all along.
     if (std::string(name) == "throws_in_first_rank") CHECK(report.digest == plain.digest);
@@ -295,5 +373,5 @@ TEST_CASE("a policy that throws while the feed asks it for words is replaced too
   FeedReader reader((*engine)->feed()->writer().header());
   const auto report = run(**engine, replay::Mode::timed);
   CHECK(report.violations == 1);
-  CHECK(report.notes.size() == 1);
+  CHECK(report.doubts.size() == 1);
 }

@@ -50,6 +50,31 @@ struct Half {
 
 }  // namespace
 
+TEST_CASE("a request has at most 2^31 tokens, whatever is reserved or appended") {
+  const auto engine = engine_of(kSmall, {"page_size=65536", "groups.full.capacity=unlimited", "store=none"});
+  Request request = engine->begin(arrival(tokens(1, 16)));
+  const std::vector<Token> one(1);
+  CHECK_FALSE(request.reserve(~std::uint32_t{0}));
+  check_told(*engine, 0, "Request::reserve of 4294967295 tokens: a request has at most 2147483648");
+  CHECK(request.reserved() == 0);
+  request.append({one.data(), std::size_t{1} << 31});  // it is refused before it is read
+  check_told(*engine, 1, "Request::append of 2147483648 tokens to 16: a request has at most 2147483648");
+  CHECK(request.tokens().size() == 16);
+}
+
+TEST_CASE("a namespace that was never interned is not flushed, with a storage or without") {
+  for (const char* const tiers :
+       {"",
+        "tiers: { host: { capacity: 64 }, storage: { in: { sim_storage: { capacity: 1MiB } } } }\n"
+        "model: { name: m, revision: r, dtype: bf16 }\n"}) {
+    const auto engine = engine_of(std::string(kSmall) + tiers);
+    leave(*engine, tokens(1, 17));
+    CHECK(engine->flush(NamespaceId{1'000'000}) == 0);
+    check_told(*engine, 0, "Engine::flush of namespace 1000000, which was never interned");
+    CHECK(engine->index().sizes(0).evictable == 16);
+  }
+}
+
 TEST_CASE("rows are not written where the index owns the pages and not beyond the pages a request has") {
   SomeRows rows(64);
   SUBCASE("shared pages") {
@@ -135,7 +160,7 @@ TEST_CASE("a namespace that was never interned serves no request") {
   CHECK(request.ended());
   CHECK_FALSE(request.reserve(16));
   check_told(*engine, 0, "Engine::begin: namespace 7 was never interned");
-  CHECK(engine->name_of(spec.space) == "unknown");
+  CHECK(engine->name_of(spec.space) == "(unknown)");
   CHECK(engine->counters().requests == 0);
 }
 

@@ -150,6 +150,31 @@ TEST_CASE(
   CHECK(policy->came[4].empty());
 }
 
+TEST_CASE("policies: one that throws is replaced by lru, also if that is its name") {
+  struct Mru final : EvictionStrategy {
+    Rank rank(const NodeFacts& node) override {
+      if (++ranks == 7) throw std::runtime_error("no more");
+      return {0, ~node.last_access};
+    }
+    int ranks = 0;
+  };
+  std::vector<std::vector<Page>> left;
+  for (const char* const name : {"mru", "lru"}) {
+    const auto engine = engine_of(kSmall);
+    REQUIRE(engine->use_policy(0, std::make_shared<Mru>(), name));
+    for (Token i = 0; i < 8; ++i) leave(*engine, tokens(1 + 100 * i, 8));
+    engine->make_free(0, 8);
+    REQUIRE(engine->doubts().size() == 1);
+    CHECK(engine->doubts()[0].sentence.find("threw, and lru evicts in its place") != std::string::npos);
+    std::vector<Page> stay;
+    for (Token i = 0; i < 8; ++i)
+      if (engine->begin(arrival(tokens(1 + 100 * i, 9))).matched() == 8) stay.push_back(i);
+    left.push_back(stay);
+  }
+  CHECK(left[0] == std::vector<Page>{4, 5, 6, 7});
+  CHECK(left[1] == left[0]);
+}
+
 TEST_CASE("policies: one that the index cannot follow is refused, and the engine keeps its own") {
   const auto engine = engine_of(
       "{page_size: 4, index: hash_chain, groups: {full: {capacity: 64, allocator: free_list, eviction: lru}}}");

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
+#include <new>
 #include <vector>
 
 using namespace canopy;
@@ -104,4 +106,68 @@ TEST_CASE("pool: a page behind the last segment is refused, and so is one that i
   allocator->next = 13;
   CHECK(pool.allocate({&page, 1}, 1));
   CHECK(pool.handed_out().pages == 1);
+}
+
+TEST_CASE("pool: one whose first segment is refused asks again at once, one that has pages after more and more calls") {
+  struct Memory final : SlotAllocator {
+    bool allocate(std::span<Page>) override { return false; }
+    bool free(std::span<const Page>) override { return true; }
+    Occupancy occupancy() const override { return {offered, offered - out}; }
+    void offer(Segment segment) override {
+      ++asked;
+      if (!has) throw std::bad_alloc();
+      offered += segment.pages - (segment.first == 0);
+    }
+    void withdraw(Segment) override {}
+    SegmentUse use(Segment) const override { return {}; }
+    bool is_out(Page) const override { return false; }
+    std::uint64_t longest_run() const override { return 0; }
+    bool has = false;
+    int asked = 0;
+    std::uint64_t offered = 0, out = 0;
+  };
+  const auto memory = std::make_shared<Memory>();
+  static Ledger ledger;
+  Pool::Components parts;
+  parts.group = "full";
+  parts.allocator = std::make_shared<AllocatorPort>(memory, "a test's", ledger);
+  parts.segment_pages = 4;
+  Pool pool(std::move(parts));
+  REQUIRE(pool.open());
+  for (int i = 1; i <= 3; ++i) {
+    CHECK(pool.shortfall(1) == 1);
+    CHECK(memory->asked == i);
+    CHECK(pool.limit() == 0);
+  }
+  memory->has = true;
+  CHECK(pool.shortfall(3) == 0);
+  CHECK(pool.offered() == 3);
+  CHECK(pool.limit() == kUnlimited);
+  // Nothing is handed out any more, and yet it asks again.
+  memory->has = false;
+  memory->out = memory->offered;
+  const std::uint64_t had = pool.offered();
+  CHECK(pool.shortfall(1) == 1);
+  memory->asked = 0;
+  for (int i = 0; i < 3'000; ++i) CHECK(pool.shortfall(1) == 1);
+  CHECK(memory->asked >= 6);
+  CHECK(memory->asked <= 12);
+  CHECK(pool.limit() == had);
+  memory->has = true;
+  int calls = 0;
+  for (; pool.offered() == had && calls < 2'000; ++calls) static_cast<void>(pool.shortfall(1));
+  CHECK(calls <= 1'024);
+}
+
+TEST_CASE("pool: many segments cost as many steps") {
+  const auto took = [](std::uint64_t pages) {
+    const auto start = std::chrono::steady_clock::now();
+    Pool pool = pool_of(pages, 1);
+    pool.set_limit(1), pool.go_to_limit();
+    pool.set_limit(pages);
+    CHECK(pool.shortfall(pages) == 0);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  took(1'000);
+  CHECK(took(200'000) < 5);  // minutes if each segment is looked up among all
 }

@@ -326,5 +326,5 @@ TEST_CASE("mirror: figures that no engine has are passed over, whatever they are
     CHECK_MESSAGE(mirror.counters().at(counter, row, column) == 0, info.name);
   });
   CHECK(mirror.drift() == 0);
-  CHECK(mirror.space_name(NamespaceId{77}) == "namespace 77");
+  CHECK(mirror.space_name(NamespaceId{77}) == "(namespace 77)");
 }

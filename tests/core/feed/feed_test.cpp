@@ -138,6 +138,54 @@ TEST_CASE("feed: a name that a living process writes is refused with a sentence"
   CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed with this name"));
 }
 
+TEST_CASE("feed: a recording that was cut, damaged or left by a killed writer is told from a whole one") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("marked")).string();
+  const std::string part = FeedSink::part_of(path), left = path + ".left";
+  {
+    const auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
+    RandomRequests requests(*engine, plugins(), 5, 2);
+    requests.run(100);
+    engine->feed()->keep_pace(~std::uint64_t{0});
+    std::filesystem::copy_file(part, left);  // what SIGKILL would leave
+    requests.run(100);
+  }
+  const auto kind_of = [](const std::string& file) -> std::string {
+    const auto recording = Recording::open(file);
+    REQUIRE(recording);
+    const Doubts doubts = (*recording)->doubts();
+    return doubts.empty() ? "none" : std::string(name_of(doubts[0].kind));
+  };
+  CHECK(kind_of(path) == "none");
+  CHECK(kind_of(left) == "cut");
+  const auto size = std::filesystem::file_size(path);
+  const auto variant = [&](auto&& change) {
+    const std::string copy = path + ".copy";
+    std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+    change(copy);
+    const std::string kind = kind_of(copy);
+    std::filesystem::remove(copy);
+    return kind;
+  };
+  // Behind a commit, within an event, and one event more.
+  CHECK(variant([&](const std::string& copy) { std::filesystem::resize_file(copy, size - 3200); }) == "cut");
+  CHECK(variant([&](const std::string& copy) { std::filesystem::resize_file(copy, size - 20); }) == "cut");
+  CHECK(variant([&](const std::string& copy) { std::filesystem::resize_file(copy, size + 32); }) == "damaged");
+  // Each bit counts, of the facts in the header and of the events.
+  for (const std::uint64_t at : {std::uint64_t{16}, std::uint64_t{4096 + 7}, size / 2, size - 1})
+    for (const int bit : {0, 7}) {
+      CAPTURE(at);
+      CHECK(variant([&](const std::string& copy) {
+              std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
+              file.seekg(static_cast<std::streamoff>(at));
+              const int byte = file.get();
+              file.seekp(static_cast<std::streamoff>(at));
+              file.put(static_cast<char>(byte ^ 1 << bit));
+            }) == "damaged");
+    }
+  std::filesystem::remove(path);
+  std::filesystem::remove(left);
+}
+
 TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back to") {
   const std::string path = (std::filesystem::temp_directory_path() / own_name("recording")).string();
   std::uint64_t nodes = 0;
@@ -150,7 +198,7 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
   auto recording = Recording::open(path);
   REQUIRE_MESSAGE(recording, (recording ? "" : recording.error().text));
   CHECK((*recording)->commits() > 3'000);
-  CHECK_FALSE((*recording)->cut_short());
+  CHECK((*recording)->doubts().empty());
   Mirror whole((*recording)->header());
   whole.take((*recording)->events(0, ~std::uint64_t{0}));
   CHECK(whole.commits() == (*recording)->commits());
@@ -180,7 +228,9 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
   std::filesystem::resize_file(path, bytes - 20);
   auto cut = Recording::open(path);
   REQUIRE(cut);
-  CHECK((*cut)->cut_short());
+  const Doubts cut_doubts = (*cut)->doubts();
+  REQUIRE(cut_doubts.size() == 1);
+  CHECK(cut_doubts[0].kind == Doubt::Kind::cut);
   Mirror rest((*cut)->header());
   rest.take((*cut)->events(0, ~std::uint64_t{0}));
   CHECK(rest.commits() == (*cut)->commits());
@@ -270,7 +320,7 @@ TEST_CASE("feed: a forked child leaves the recording to its parent") {
   }
   const auto recording = Recording::open(path);
   REQUIRE_MESSAGE(recording, (recording ? "" : recording.error().text));
-  CHECK_FALSE((*recording)->cut_short());
+  CHECK((*recording)->doubts().empty());
   Mirror mirror((*recording)->header());
   mirror.take((*recording)->events(0, ~std::uint64_t{0}));
   CHECK(mirror.drift() == 0);

@@ -10,12 +10,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <support/engines.h>
+#include <support/forked_child.h>
 #include <support/random_requests.h>
+#include <support/refused_memory.h>
+#include <support/sanitizers.h>
 #include "told_tree.h"
 
 using namespace canopy;
@@ -286,6 +291,37 @@ TEST_CASE("a loss is told as one clear, and then everything anew") {
   CHECK((*publisher)->figures().losses == 1);
 }
 
+TEST_CASE("a publisher whose thread is refused memory sends everything again, under the next numbers") {
+  if (kThreadSanitizer) {
+    MESSAGE("SKIPPED: with the thread sanitizer its own operators of memory are used");
+    return;
+  }
+  const auto publisher = publisher_of(config_of(endpoint_of("canopy-scarce"), "tcp://127.0.0.1:*"));
+  Subscriber subscriber(publisher->published_at());
+  await_subscribers(*publisher, 1);
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=4000"}, &publisher->listener());
+  RandomRequests requests(*engine, plugins(), 3, 2);
+  long refused = 0;
+  for (long first = 0; first < 160; ++first) {
+    RefusedMemory::refuse_others(first % 8);
+    requests.run(40);
+    publisher->flush();
+    refused += RefusedMemory::stop_others();
+    bool same = false;
+    for (int tries = 0; !same && tries < 10'000; ++tries) {
+      if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the thread looks at times
+      requests.run(1);  // in which the engine sees that everything is lost, or sends it again
+      publisher->flush();
+      subscriber.take_until(publisher->figures().batches);
+      same = subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks;
+    }
+    CHECK(same);
+  }
+  CHECK(refused > 20);
+  CHECK(publisher->figures().losses > 10);
+  requests.finish();
+}
+
 TEST_CASE("the replay endpoint keeps the newest 10,000 batches under their own numbers") {
   zmq::context_t context;
   auto router = kv_events::Socket::open(context, zmq::socket_type::router, {100'000, 100'000, 0});
@@ -436,4 +472,49 @@ TEST_CASE("an endpoint that cannot be had is named, and no file is lost to it") 
     CHECK(why(config_of("tcp://127.0.0.1:*", at)) == "events.zmq.replay: another process listens at '" + path + "'");
   }
   CHECK(why(config_of(at)) == "");
+}
+
+TEST_CASE("a forked child leaves the publisher to its parent, and keeps none of its sockets") {
+  for (const std::string& endpoint : {endpoint_of("canopy-fork"), std::string("tcp://127.0.0.1:*")}) {
+    CAPTURE(endpoint);
+    auto publisher = publisher_of(config_of(endpoint));
+    const std::string bound = publisher->published_at();
+    Subscriber subscriber(bound);
+    await_subscribers(*publisher, 1);
+    auto engine = engine_of(kSmall, {}, &publisher->listener());
+    std::optional<RandomRequests> requests(std::in_place, *engine, plugins(), 7, 2);
+    requests->run(500);
+    publisher->flush();
+    const std::uint64_t batches = publisher->figures().batches;
+    CHECK(true_in_child([&] {
+      requests->run(3'000);
+      publisher->flush();
+      requests.reset(), engine.reset(), publisher.reset();
+      return true;
+    }));
+    CHECK(publisher->figures().batches == batches);
+    requests->run(500);
+    publisher->flush();
+    subscriber.take_until(publisher->figures().batches);
+    CHECK(subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+
+    // Nor does a child that lives on keep the endpoint.
+    const pid_t sleeper = ::fork();
+    if (sleeper == 0) {
+      ::alarm(60);
+      for (;;) ::pause();
+    }
+    requests.reset(), engine.reset(), publisher.reset();
+    const auto opens = [&] {
+      return static_cast<bool>(KvPublisher::open(config_of(bound), TreeQueue::WhenFull::drop));
+    };
+    bool opened = opens();
+    for (int tries = 0; !opened && tries < 500; ++tries) {  // the child may be slow
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      opened = opens();
+    }
+    CHECK(opened);
+    ::kill(sleeper, SIGKILL);
+    ::waitpid(sleeper, nullptr, 0);
+  }
 }

@@ -77,6 +77,26 @@ TEST_CASE("a reader that is too late is told everything anew, and what was lost 
   CHECK(queue.breaks() == 1);
 }
 
+TEST_CASE("a reader that has no memory for what it has asked for anew sees another loss, and may ask again") {
+  TreeQueue queue(TreeQueue::WhenFull::drop);
+  const auto engine = engine_of(kEngine, {}, &queue);
+  BlockEvents events({}, queue);
+  ToldTree tree;
+  queue.lose();
+  insert(*engine, 0, 400);
+  CHECK(queue.breaks() == 1);
+  queue.want_resync();
+  queue.lose();  // before the engine looks
+  insert(*engine, 10'000, 400);
+  CHECK(queue.breaks() == 2);
+  CHECK_FALSE(queue.has_more());
+  queue.want_resync();
+  insert(*engine, 20'000, 400);
+  drain(queue, events, tree);
+  CHECK(queue.breaks() == 2);
+  CHECK(tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+}
+
 TEST_CASE("a namespace whose salt is longer than the queue is left out, and all others are told") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);

@@ -62,6 +62,7 @@ class ByHand final : public PageStorage {
     for (const PageKey& key : keys) kept.erase(key.bits), ++removed;
   }
   bool flush(const PageKey& space) override {
+    if (throws) throw std::runtime_error("no");
     for (Call& call : begun) call.flushed |= call.kind == 'p' && call.space == space;
     std::erase_if(kept, [&](const auto& record) { return spaces_[record.first] == space; });
     return reachable;

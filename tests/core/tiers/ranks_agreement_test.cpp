@@ -231,6 +231,41 @@ TEST_CASE("ranks: what is late is late by the time of the slowest of them") {
   CHECK(fetch.done());
 }
 
+TEST_CASE("ranks: retention ends at the time on which they agree, with tiers or without") {
+  for (const char* const tiers : {"", "tiers: { host: { capacity: 64 } }\n"}) {
+    CAPTURE(tiers);
+    Peer peer;
+    peer.answers = [](std::span<std::int64_t> values) {
+      values[1] /= 2;  // the clock of the other rank is behind
+      return nullptr;
+    };
+    const auto document =
+        parse_yaml(std::string(kSmall) +
+                       "tenants: { a: { pins: 32 } }\nmodel: { name: m, revision: r, dtype: bf16, ranks: 2 }\n" + tiers,
+                   "test");
+    REQUIRE(document);
+    const auto config = read_engine_config(*document, plugins());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    auto made = Engine::create(*config, plugins(), nullptr, &peer);
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+    const std::unique_ptr<Engine> engine = std::move(*made);
+    engine->turn(0);
+    const auto prompt = tokens(1, 25);
+    const std::vector<Retention> retention{{.tokens = 24, .us = 1'500}};
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({.tenant = "a"});
+    spec.retention = retention;
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(25));
+    request.finish(25);
+    engine->turn(2'999);
+    CHECK(engine->tenants()[1].kept == 24);
+    engine->turn(3'000);
+    CHECK(engine->tenants()[1].kept == 0);
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("ranks: where they differ all of them say so in the same turn, and bring nothing any more") {
   RankMeeting meeting(2);
   std::vector<std::unique_ptr<Engine>> engines;

@@ -309,8 +309,8 @@ void agree(std::size_t count) {
     MESSAGE(
         fmt::format("{}, {} ranks: {} turns; {} times a rank had more to tell than was agreed; {} tokens put, {} got{}",
                     setup.name, count, turns, cut, written, loaded, brings));
-    // A run in which nothing came, or all ranks were equally far, proves nothing. In a short one on a busy machine, each
-    // call in real time may be late.
+    // A run in which nothing came, or all ranks were equally far, proves nothing. In a short one on a busy machine,
+    // each call in real time may be late.
     if (with_effort(2 * kAtOnce) < 2 * kAtOnce) continue;
     CHECK(loaded > 0);
     CHECK(cut > 0);

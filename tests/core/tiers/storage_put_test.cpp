@@ -104,7 +104,7 @@ TEST_CASE("storage: written through, a put that never ends keeps nothing from a 
   engine->make_free(0, 16);
   engine->turn(1);
   engine->turn(40'000'000);  // the storage is no longer called
-  REQUIRE(engine->notes().size() == 1);
+  REQUIRE(engine->doubts().size() == 1);
   CHECK(in_host(*engine) == 40);
   engine->flush(NamespaceId::shared);
   CHECK(in_host(*engine) == 0);

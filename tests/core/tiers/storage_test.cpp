@@ -162,11 +162,11 @@ TEST_CASE("storage: a flush takes what is on its way from it, and says if it can
   engine->turn(3);
   CHECK(fetch.done());
   CHECK(in_host(*engine) == 0);
-  CHECK(engine->notes().empty());
+  CHECK(engine->doubts().empty());
   storage.reachable = false;
-  engine->flush(NamespaceId::shared);
-  REQUIRE(engine->notes().size() == 1);
-  CHECK(engine->notes()[0].starts_with("namespace 'shared' was flushed while its storage was out of reach"));
+  for (int i = 0; i < 3; ++i) engine->flush(NamespaceId::shared);
+  REQUIRE(engine->doubts().size() == 1);
+  CHECK(engine->doubts()[0].sentence.starts_with("namespace (shared) was flushed while its storage was out of reach"));
   check_settled(*engine);
 }
 

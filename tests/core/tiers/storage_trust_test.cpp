@@ -91,6 +91,25 @@ TEST_CASE("storage: another model, dtype, layout, tenant or salt finds nothing")
   CHECK(found({}, {"", "", "s"}) == 0);
 }
 
+TEST_CASE("storage: one that could not flush a namespace has its records, and is no longer called") {
+  const auto engine = stored_engine();
+  const auto prompt = put_down(*engine);
+  ByHand::throws = true;
+  engine->flush(NamespaceId::shared);
+  ByHand::throws = false;
+  REQUIRE(engine->doubts().size() == 1);
+  CHECK(engine->doubts()[0].sentence ==
+        "page storage 'by_hand' (by hand) could not flush namespace (shared), and is no longer called");
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
+  for (const char kind : {'f', 'g'}) {
+    ByHand::last->end(kind);
+    engine->turn(2);
+  }
+  CHECK(fetch.done());
+  CHECK(brings(*engine, BringOutcome::refused) == 1);
+  CHECK(engine->begin(arrival(prompt)).matched() == 0);
+}
+
 TEST_CASE("storage: one that throws or lies is found out, and one that ends no call is left") {
   auto engine = stored_engine();
   ByHand::throws = true;
@@ -127,8 +146,8 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   CHECK(state_of(*engine).below->moving[0] == 10);
   engine->turn(40'000'000);
   CHECK(state_of(*engine).below->moving[0] == 10);  // lost
-  REQUIRE(engine->notes().size() == 1);
-  CHECK(engine->notes()[0] ==
+  REQUIRE(engine->doubts().size() == 1);
+  CHECK(engine->doubts()[0].sentence ==
         "page storage 'by_hand' (by hand) did not end a call 30 s after its time limit, and is no longer called");
   CHECK(engine->tiers().next_end_us() == kUnlimited);
   const Fetch refused = engine->tiers().fetch(arrival(prompt));

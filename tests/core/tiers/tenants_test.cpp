@@ -69,6 +69,58 @@ TEST_CASE("tenants: a share that the host tier cannot give changes nothing, thou
   check_settled(*engine);
 }
 
+TEST_CASE(
+    "tenants: what leaves the host tier early is put into the storage with shares as without, whatever the floors") {
+  std::vector<std::uint64_t> put;
+  for (const char* const tenants : {"{}", "{ a: {}, b: {} }", "{ a: { floor: 32 }, b: { floor: 32 } }"}) {
+    CAPTURE(tenants);
+    const auto engine = stored_engine({"tiers.storage.in={ by_hand: { at_once: true } }", "tiers.host.capacity=400",
+                                       std::string("tenants=") + tenants},
+                                      [](EngineConfig& config) { config.storage_tier.ahead = 5; });
+    std::uint64_t now = 0;
+    for (Token i = 0; i < 200; ++i) {
+      leave_for(*engine, i % 2 ? "a" : "b", tokens(1 + 100 * i, 9));
+      engine->turn(++now);
+    }
+    for (int more = 0; more < 3; ++more) engine->turn(++now);
+    const CounterValues counters = engine->tiers().counters();
+    put.push_back(counters[Counter::written_tokens_storage]);
+    CHECK(counters[Counter::dropped_tokens_storage] == 0);
+    CHECK(state_of(*engine).below->pools[0].free_pages() >= 3);  // each tenant may have a part of a page more
+    check_settled(*engine);
+  }
+  CHECK(put[0] > 1'000);
+  CHECK(put[1] == put[0]);
+  CHECK(put[2] + 2 * 8 >= put[0]);
+}
+
+TEST_CASE("tenants: a floor does not keep a tenant's own records from its host tier") {
+  for (const char* const floor : {"0", "48", "63", "64"}) {
+    CAPTURE(floor);
+    const auto engine =
+        stored_engine({"tiers.storage.in={ by_hand: { at_once: true } }", "tiers.storage.write=through",
+                       "tiers.host.write=write_through", std::string("tenants={ a: { floor: ") + floor + " } }"});
+    std::uint64_t now = 0;
+    const auto turns = [&] {
+      for (int turn = 0; turn < 4; ++turn) engine->turn(++now);
+    };
+    for (Token i = 0; i < 12; ++i) {
+      leave_for(*engine, "a", tokens(1 + 100 * i, 17));
+      turns();
+    }
+    engine->make_free(0, 16);
+    turns();
+    const auto prompt = tokens(1, 17);
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({.tenant = "a"});
+    Fetch fetch = engine->tiers().fetch(spec);
+    turns();
+    CHECK(engine->begin(spec, std::move(fetch)).matched() == 16);
+    turns();
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it refuses is counted") {
   const auto engine = stored_engine({"tiers.storage.write=through", "tenants={ a: { puts: 16 }, b: {} }"});
   ByHand& storage = *ByHand::last;

@@ -197,7 +197,7 @@ void run_once(Engine& engine, const std::vector<Token>& prompt, const std::strin
 }  // namespace
 
 TEST_CASE("history: figures of any range equal a count over its raw events") {
-  const Story story = random_story(std::max<std::size_t>(400, with_effort(400)));
+  const Story story = random_story(std::max<std::size_t>(800, with_effort(800)));
   const Told told(story);
   REQUIRE(told.history.commits() == story.commits.size());
   check_range(told, {});
@@ -375,7 +375,7 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
   }
   const std::string trace = chrome_trace(told.history, {});
   CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
-  const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror});
+  const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror, {}});
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("&lt;script&gt;") != std::string::npos);
 }
@@ -392,7 +392,7 @@ TEST_CASE("history: the nodes of a match have the tokens that were found, with e
   for (const char* index : {"radix", "{ radix: { accounting: sglang } }"}) {
     std::string yaml(kYaml);
     yaml.replace(yaml.find("index: radix"), 12, std::string("index: ") + index);
-    const Story story = random_story(300, yaml.c_str());
+    const Story story = random_story(600, yaml.c_str());
     Mirror mirror(story.shape);
     Matches matches;
     for (const std::vector<Event>& commit : story.commits) mirror.take(commit, &matches);

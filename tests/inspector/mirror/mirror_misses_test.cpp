@@ -48,7 +48,7 @@ TEST_CASE("mirror: it knows why a request missed") {
   CHECK(watcher.mirror.why_missed(again).find("evicted at tick") == 0);
   const auto elsewhere = serve(a, "acme");
   CHECK(elsewhere.miss == inspector::Miss::other_space);
-  CHECK(watcher.mirror.why_missed(elsewhere) == "it is cached in namespace 'shared', and namespaces share no prefixes");
+  CHECK(watcher.mirror.why_missed(elsewhere) == "it is cached in namespace (shared), and namespaces share no prefixes");
   CHECK(watcher.mirror.drift() == 0);
 }
 

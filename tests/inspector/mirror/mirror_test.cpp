@@ -133,6 +133,24 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
   if (effort() >= 1) CHECK(blocked > 3);
 }
 
+TEST_CASE("mirror: no tenant can take the name that readers give to another namespace") {
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 4096 } }"));
+  Watcher watcher(*engine);
+  std::set<std::string> rows;
+  const char* const names[] = {"", "shared", "(shared)", "'(shared)'", "(namespace 2)", "(other)"};
+  for (const char* const name : names) {
+    const std::vector<Token> prompt = tokens(1, 32);
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({name, {}, {}});
+    engine->begin(spec).abort();
+    watcher.look();
+    rows.insert(watcher.mirror.space_name(spec.space));
+  }
+  CHECK(rows ==
+        std::set<std::string>{"(shared)", "shared", "'(shared)'", "''(shared)''", "'(namespace 2)'", "'(other)'"});
+  CHECK(watcher.mirror.space_name(NamespaceId{77}) == "(namespace 77)");
+}
+
 TEST_CASE("mirror: a request runs, is retracted, and runs again") {
   const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144, tokens: true } }"));
   engine->poll();

@@ -1,7 +1,7 @@
 /// The parts of `canopy serve` that need no sockets.
+#include <canopy/base/host_check.h>
 #include <canopy/base/printable.h>
 #include <doctest/doctest.h>
-#include <serve/host_check.h>
 #include <serve/outbox.h>
 #include <serve/protocol.h>
 #include <serve/router.h>

@@ -180,3 +180,23 @@ TEST_CASE("host store: a DLPack view reads rows in place and keeps its segment u
   view->deleter(view);
   CHECK(watched.expired());
 }
+
+TEST_CASE("host store: what a forked child writes, or gives back, changes nothing of its parent's rows") {
+  const auto store = store_of(kShared);
+  REQUIRE(store->back(0));
+  const Page page = 2;
+  std::vector<std::byte> k(16 * 16, std::byte{1}), v(16 * 24, std::byte{2}), other(16 * 24, std::byte{3}),
+      read(16 * 24);
+  store->write(0, {{&page, 1}, 0, 16}, {{k.data(), v.data()}});
+  CHECK(in_child([&] {
+          store->read(0, {{&page, 1}, 0, 16}, {{k.data(), read.data()}});
+          if (read != v) return 1;
+          store->write(0, {{&page, 1}, 0, 16}, {{k.data(), other.data()}});
+          store->read(0, {{&page, 1}, 0, 16}, {{k.data(), read.data()}});
+          if (read != other || store->share(0, 0).descriptor >= 0) return 2;
+          store->unback(0);
+          return 7;
+        }) == 7);
+  store->read(0, {{&page, 1}, 0, 16}, {{k.data(), read.data()}});
+  CHECK(read == v);
+}

@@ -1,7 +1,16 @@
 /// What the storage makes of answers that a real server gives once in a while. There is no real server here.
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <redis/calls.h>
+#include <support/forked_storage.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <string>
 #include <thread>
 
 #include "scripted.h"
@@ -196,4 +205,105 @@ TEST_CASE("scripted: what was flushed is not found again, although the server th
     CHECK(caller->find_now(kSpace, blocks_of(1, 2)) == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+}
+
+TEST_CASE("scripted: a forked child leaves connections and thread to its parent, with what is under way") {
+  ScriptedServer server;
+  // The server is in this process, and the child has its sockets: what is counted is the storage's.
+  const auto own = [&] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      count += std::filesystem::read_symlink(entry, gone).string().starts_with("anon_inode:");
+      sockaddr_in peer{};
+      socklen_t size = sizeof peer;
+      const int descriptor = std::stoi(entry.path().filename());
+      count += ::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+               server.address() == "127.0.0.1:" + std::to_string(ntohs(peer.sin_port));
+    }
+    return count;
+  };
+  const auto closed = [&, before = own()] { return own() == before; };
+  const auto caller = caller_at(server.address());
+  REQUIRE(fates_of_put(*caller, blocks_of(1, 2)) == std::vector<Fate>(2, Fate::done));
+  CHECK_FALSE(closed());
+  server.script([](const Heard& heard) { return heard.words[0] == "GET" ? Answer("") : Answer(); });
+  const std::uint64_t pending = caller->get(kSpace, blocks_of(1, 2), 200'000);
+  CHECK(is_left_to_its_parent(*caller, kSpace, closed));
+  CHECK(caller->wait(pending).fates == std::vector<Fate>(2, Fate::late));
+  CHECK(caller->find_now(kSpace, blocks_of(1, 2)) == 2);
+  CHECK(is_left_to_its_parent(*caller, kSpace, closed));
+  // And nothing that the child did keeps the thread awake.
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  CHECK(std::clock() - before < CLOCKS_PER_SEC / 10);
+}
+
+TEST_CASE("scripted: of two flushes of a namespace each ends by the reply to its own, or to the later one") {
+  std::atomic<int> set = 0;
+  ScriptedServer server([&](const Heard& heard) -> Answer {
+    const bool flushes = heard.words[0] == "SET" && heard.words.size() == 3;
+    if (!flushes) return {};
+    switch (++set) {
+      case 1:
+        return "+OK\r\n";
+      case 2:
+        return "";  // not yet
+      default:
+        return "+OK\r\n+OK\r\n";
+    }
+  });
+  redis::Mailbox mailbox;
+  const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  auto at = redis::read_addresses(server.address());
+  REQUIRE(at);
+  redis::Calls calls(context_of(8192), {.servers = *at, .cluster = false, .credentials = {}, .record_bytes = 8192},
+                     10'000'000, mailbox, epoll.get());
+  redis::Micros now = 0;
+  const auto turn_until = [&](auto&& what) {
+    return at_last([&] {
+      std::array<epoll_event, 16> events;
+      calls.set_time(now += 1'000);
+      calls.turn();
+      const int count = ::epoll_wait(epoll.get(), events.data(), static_cast<int>(events.size()), 5);
+      for (int i = 0; i < count; ++i)
+        calls.on_event(events[static_cast<std::size_t>(i)].data.ptr, events[static_cast<std::size_t>(i)].events);
+      return what();
+    });
+  };
+  std::array<redis::Call*, 4> flushes{};
+  const auto flush = [&](std::size_t i) {
+    flushes[i] = &mailbox.own();
+    flushes[i]->kind = redis::Call::Kind::flush;
+    flushes[i]->space = kSpace;
+    calls.begin(*flushes[i]);
+  };
+  flush(0), flush(1);
+  CHECK(turn_until([&] { return flushes[0]->fate == Fate::done; }));
+  CHECK(turn_until([&] { return set == 2; }));
+  CHECK(flushes[1]->fate == Fate::failed);  // that is: not ended
+  flush(2);
+  CHECK(turn_until([&] { return flushes[2]->fate == Fate::done; }));
+  CHECK(flushes[1]->fate == Fate::done);
+}
+
+TEST_CASE("scripted: a namespace that is flushed again and again takes no more memory") {
+  struct User final : redis::CommandUser {
+    bool encode(redis::Command&, redis::Outbox&) override { return false; }
+    std::byte* place(const redis::Command&, std::uint64_t) override { return nullptr; }
+    void answer(const redis::Command&, const redis::Element&) override {}
+    void fail(const redis::Command& command) override { redis::Epochs::fail(command); }
+    void say(const std::string&) override {}
+  } user;
+  redis::Network network(
+      {.servers = {{.host = {}, .port = 0, .path = "/nowhere"}}, .cluster = false, .credentials = {}}, user, -1);
+  network.set_time(1);
+  redis::Epochs epochs(network, 1'000'000);
+  redis::Call call;
+  call.space = kSpace;
+  for (int i = 0; i < 5'000; ++i) {
+    epochs.flush(call, 1);
+    epochs.use(kSpace, 1).flushes.clear();
+  }
+  CHECK(epochs.use(kSpace, 1).dead.size() == 1'000);
 }

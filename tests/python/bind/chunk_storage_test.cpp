@@ -2,6 +2,9 @@
 #include <chunk_storage.h>
 #include <doctest/doctest.h>
 
+#include <support/refused_memory.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,6 +16,7 @@
 
 using namespace canopy;
 using namespace canopy::python;
+using canopy::test::RefusedMemory;
 
 namespace {
 
@@ -23,6 +27,7 @@ class Shelf final : public PageStorage {
  public:
   StorageTraits traits() const override { return {.exact = exact, .batch = batch, .calls = calls}; }
   void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    if (throws) throw std::runtime_error("on purpose");
     overwrite();
     std::uint32_t found = 0;
     while (found < keys.size() && records.contains(keys[found].bits[0])) ++found;
@@ -34,6 +39,7 @@ class Shelf final : public PageStorage {
   void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
            std::uint64_t) override {
     CHECK(keys.size() <= 4);
+    if (throws_number) throw 1;
     if (throws) throw std::runtime_error("on purpose");
     overwrite();
     ++gets;
@@ -85,7 +91,7 @@ class Shelf final : public PageStorage {
   bool exact = true;
   std::uint32_t batch = 4, calls = 3;
   std::atomic<Fate> fate{Fate::done};
-  std::atomic<bool> hold{false}, throws{false};
+  std::atomic<bool> hold{false}, throws{false}, throws_number{false};
   std::atomic<int> gets{0};
   std::size_t most = 1000;
   std::map<std::uint64_t, std::vector<std::byte>> records;  // the tests touch it only while nothing is under way
@@ -104,13 +110,14 @@ class Shelf final : public PageStorage {
 };
 
 struct World {
-  World() : shelf(std::make_shared<Shelf>()), rows(kRow * kRows), storage(settings()) {}
-  ChunkStorage::Settings settings() {
+  explicit World(std::chrono::milliseconds limit = std::chrono::milliseconds(200))
+      : shelf(std::make_shared<Shelf>()), rows(kRow * kRows), storage(settings(limit)) {}
+  ChunkStorage::Settings settings(std::chrono::milliseconds limit) {
     return {.storage = shelf,
             .record_bytes = ChunkStorage::record_bytes(kRow),
             .rows = ChunkRows({{rows.data(), kRow, kRow}}, kRows),
             .staging = 8,
-            .limit = std::chrono::milliseconds(200)};
+            .limit = limit};
   }
   static std::string name(int chunk) { return "chunk " + std::to_string(chunk); }
   static std::byte byte_of(int chunk, std::size_t at) { return std::byte(chunk * 7 + static_cast<int>(at % 251)); }
@@ -260,6 +267,15 @@ TEST_CASE("chunk storage: after an exception of the storage, each job ends and n
   world.storage.stop();
 }
 
+TEST_CASE("chunk storage: a question in which the storage throws is answered at once") {
+  World world(std::chrono::seconds(60));
+  world.store(0, 2);
+  world.shelf->throws = true;
+  const auto before = std::chrono::steady_clock::now();
+  CHECK(world.storage.have({World::name(0), World::name(1)}, true) == std::vector<std::uint8_t>{0, 0});
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(30));
+}
+
 TEST_CASE("chunk storage: what was cleared is not there") {
   World world;
   world.store(0, 20);
@@ -343,4 +359,69 @@ TEST_CASE("chunk storage: threads ask while jobs run") {
     });
   for (int i = 0; i < 100; ++i) CHECK(world.run(i % 2 == 0, 0, 20) == kAll);
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("chunk storage: without memory in its thread each job and each question ends") {
+  bool refused = true;
+  for (long allocation = 0; refused; ++allocation) {
+    REQUIRE(allocation < 2'000);
+    CAPTURE(allocation);
+    World world(std::chrono::seconds(60));
+    world.store(0, 8);
+    RefusedMemory::refuse_others(allocation);
+    for (std::uint64_t job = 0; job < 6; ++job)  // several at a time, loads and stores
+      world.storage.begin(100 + job, job % 3 != 0, World::chunks(job % 3 != 0 ? 0 : 20, 8));
+    const auto before = std::chrono::steady_clock::now();
+    const auto there = world.storage.have({World::name(0), World::name(99), World::name(1)}, true);
+    CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(30));
+    CHECK(there[1] == 0);
+    world.storage.drain();
+    CHECK(world.storage.ended().size() == 6);
+    refused = RefusedMemory::stop_others();
+  }
+}
+
+TEST_CASE("chunk storage: a storage that throws a number is empty from then on") {
+  World world;
+  world.store(0, 20);
+  world.shelf->throws_number = true;
+  CHECK(world.run(true, 0, 20) == kNone);
+  CHECK(world.storage.figures().flaw == "an exception that is no std::exception");
+}
+
+TEST_CASE("chunk storage: a forked child's copy is empty, and its jobs end") {
+  World world;
+  world.store(0, 20);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);  // no thread of the storage is here
+    const auto good = world.storage.run(true, World::chunks(0, 20)).good;
+    world.storage.begin(7, false, World::chunks(0, 20));
+    world.storage.drain();
+    const bool empty = good == kNone && world.storage.ended().size() == 1 && !world.storage.clear() &&
+                       world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0};
+    world.storage.stop();
+    ::_exit(empty ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(world.run(true, 0, 20) == kAll);
+}
+
+TEST_CASE("chunk storage: who stops it second waits as well") {
+  World world;
+  world.store(0, 20);
+  world.shelf->hold = true;
+  world.storage.begin(100, true, World::chunks(0, 20));
+  while (world.shelf->gets == 0) std::this_thread::yield();
+  std::thread first([&] { world.storage.stop(); });
+  std::thread second([&] {
+    world.storage.stop();
+    CHECK(world.storage.ended().size() == 1);  // the job has ended
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  world.shelf->hold = false;
+  first.join();
+  second.join();
 }

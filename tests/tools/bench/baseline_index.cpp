@@ -31,7 +31,7 @@ Lock BaselineIndex::match(const Key& key, const RequestFacts&) {
   if (!end->parent) return {};
   for (Node* at = end; at->parent; at = at->parent) at->last_access = now_, ++at->hits;
   lock_path(end);
-  return {id_of(*end), end->begin + end->length, {}, end->begin + end->length};
+  return lock_of(*end);
 }
 
 GroupPages BaselineIndex::pages(const Lock& lock, Units from) {
@@ -51,7 +51,7 @@ Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPage
   ++now_;
   out_.clear();
   const Units limit = whole_units(key.words.size());
-  Node* held = lock.node == NodeId::none ? nullptr : node_of(lock.node);
+  Node* held = lock.id == LockId::none ? nullptr : node_of(lock.node);
   const auto use = [&](Node* node) {
     node->last_access = now_;
     ++node->inserts;
@@ -96,12 +96,12 @@ Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPage
   if (!at->parent) return {{}, had, {std::span<const Page>(out_)}, {}};
   lock_path(at);
   if (held) unlock_path(held);
-  return {{id_of(*at), limit, {}, limit}, had, {std::span<const Page>(out_)}, {}};
+  return {lock_of(*at), had, {std::span<const Page>(out_)}, {}};
 }
 
 GroupPages BaselineIndex::release(const Lock& lock, const RequestFacts*) {
   ++now_;
-  if (lock.node != NodeId::none) unlock_path(node_of(lock.node));
+  if (lock.id != LockId::none) unlock_path(node_of(lock.node));
   return {};
 }
 

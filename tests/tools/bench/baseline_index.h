@@ -61,6 +61,10 @@ class BaselineIndex final : public PrefixIndex {
   Units common_units(const Node& node, const Words& words) const;
   Node* root_of(NamespaceId space);
   Node* node_of(NodeId id) const { return nodes_[slot_of(id)].get(); }
+  static Lock lock_of(const Node& end) {
+    const NodeId id = id_of(end);
+    return {LockId{static_cast<std::uint64_t>(id)}, id, end.begin + end.length, {}, end.begin + end.length};
+  }
   static NodeId id_of(const Node& node) { return NodeId{std::uint64_t{node.generation} << 32 | node.slot}; }
   Node* make();
   Node* split(Node* lower, Units at);

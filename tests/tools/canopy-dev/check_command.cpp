@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ struct CheckArguments {
   std::vector<std::string> configs;
   std::string replay;
   std::uint64_t minutes = 0;
+  bool undrawn = false;
 };
 
 std::string in_words(const check::Verdict& verdict, std::uint64_t operations) {
@@ -68,9 +70,35 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
   if (reached.fetched > 0) table.row("tiers", plural(reached.fetched, "token") + " fetched from below");
   table.row("limits", fmt::format("{}, {} at once, {} had to wait; {} pinned", plural(reached.resized, "new limit"),
                                   grouped(reached.drained), grouped(reached.blocked), plural(reached.pinned, "node")));
-  table.row("faults",
-            fmt::format("{} in components, {} noticed", plural(reached.faults, "fault"), plural(reached.lies, "lie")));
+  table.row("faults", fmt::format("{} in components, {} noticed, {} refused; {} and {} of the process",
+                                  plural(reached.faults, "fault"), plural(reached.lies, "lie"),
+                                  plural(reached.scarce, "allocation"), plural(reached.reopened, "next engine"),
+                                  plural(reached.forks, "fork")));
   table.print(terminal);
+}
+
+/// Prints which triples of settings were drawn, and which are refused. `all`: prints all that were not.
+void print_draw(const check::Draw& draw, bool all) {
+  constexpr std::size_t kShown = 3;
+  const std::vector<std::string> undrawn = draw.undrawn();
+  const std::uint64_t wanted = draw.triples() - draw.excluded();
+  fmt::print("{} of {} triples of settings drawn; {} more that the engine refuses:\n", grouped(wanted - undrawn.size()),
+             grouped(wanted), grouped(draw.excluded()));
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const check::Refused& refused : draw.refused())
+    if (!refused.why.empty())
+      by_reason[refused.why.substr(refused.why.find(": ") + 2)].push_back(draw.text_of(refused));
+  for (const auto& [why, combinations] : by_reason) {
+    fmt::print("  {}\n", why);
+    for (std::size_t i = 0; i < combinations.size() && (all || i < kShown); ++i)
+      fmt::print("    {}\n", combinations[i]);
+    if (!all && combinations.size() > kShown) fmt::print("    and {} more\n", combinations.size() - kShown);
+  }
+  if (undrawn.empty()) return;
+  fmt::print("not drawn:\n");
+  for (std::size_t i = 0; i < undrawn.size() && (all || i < kShown); ++i) fmt::print("  {}\n", undrawn[i]);
+  if (!all && undrawn.size() > kShown)
+    fmt::print("  and {} more; --undrawn prints all\n", grouped(undrawn.size() - kShown));
 }
 
 constexpr const char* kFirstWords = "canopy-dev check --replay ";
@@ -115,6 +143,7 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
   }
   options.seconds = static_cast<double>(arguments.minutes) * 60;
   if (options.operations == 0 && arguments.minutes == 0) options.operations = 1'000'000;
+  if (options.goes_on) options.shrink_seconds = 5;
   if (options.jobs == 0) options.jobs = std::max(1U, std::thread::hardware_concurrency());
   const std::string file = fmt::format("canopy-check-{}.txt", options.seed);
   if (const std::string why = why_not(file); !why.empty()) return unusable(why);
@@ -131,23 +160,28 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
   bar.clear();
   if (!summary) return unusable(summary.error().text);
   print_reached(*summary, terminal);
-  if (!summary->failure) {
+  if (summary->draw) print_draw(*summary->draw, arguments.undrawn);
+  if (summary->failures.empty()) {
     fmt::print("{}\n",
                terminal.green(fmt::format("{}no violation, seed {}, digest {:016x}",
                                           summary->stopped ? "stopped: " : "", options.seed, summary->reached.digest)));
     return summary->stopped ? Interrupt::exit_code() : kFine;
   }
-  const check::Failure& failure = *summary->failure;
-  fmt::print("{} {}{}\n", terminal.red("violation:"), in_words(failure.found, failure.operations),
-             failure.repeats ? "" : "; the same operations were clean in a second run");
-  const auto written = write_file_atomically(file, check::text_of(failure.program, about(failure, arguments, file)));
-  if (!written) {
-    fmt::print(stderr, "{}\n", written.error().text);
-    return kViolations;
+  for (const check::Failure& failure : summary->failures) {
+    const std::string to =
+        options.goes_on ? fmt::format("canopy-check-{}-{}.txt", options.seed, failure.episode) : file;
+    fmt::print("{} {}{}\n", terminal.red("violation:"), in_words(failure.found, failure.operations),
+               failure.repeats ? "" : "; the same operations were clean in a second run");
+    fmt::print("found after {}, in {}\n", seconds(failure.seconds), plural(failure.count, "engine"));
+    const auto written = write_file_atomically(to, check::text_of(failure.program, about(failure, arguments, to)));
+    if (!written) {
+      fmt::print(stderr, "{}\n", written.error().text);
+      return kViolations;
+    }
+    fmt::print("{}: {} of {}; canopy-dev check --replay {} runs {} again\n", to,
+               plural(failure.program.operations.size(), "operation"), grouped(failure.operations), to,
+               failure.repeats ? "it" : "them");
   }
-  fmt::print("{}: {} of {}; canopy-dev check --replay {} runs {} again\n", file,
-             plural(failure.program.operations.size(), "operation"), grouped(failure.operations), file,
-             failure.repeats ? "it" : "them");
   return kViolations;
 }
 
@@ -158,11 +192,13 @@ void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
   arguments->options.jobs = 0;
   auto* check = program.add_subcommand("check", "Run engines under random requests and injected faults");
   check->footer(
-      "Checks the ledger, the audit and every reused byte. A failure is shrunk to a few operations in "
-      "canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad input.");
+      "Checks the ledger, the audit, every reused byte, promises and figures. Engines are drawn so that soon every "
+      "triple "
+      "of settings was in one of them. A failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: "
+      "clean; 1: a violation; 2: bad input.");
   repeated(check->add_option("--config", arguments->configs,
-                             "engine file, run with small pools; may be repeated. Default: engines made up from the "
-                             "seed"));
+                             "engine file, run with small pools; may be repeated. Default: engines drawn from the "
+                             "registry and the seed"));
   check->add_option("--seed", arguments->options.seed, "determines engines, requests and faults")
       ->capture_default_str()
       ->check(whole(1, kMost));
@@ -173,6 +209,9 @@ void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
   check->add_option("--minutes", arguments->minutes, "end after this many minutes")->check(whole(1, 100000));
   check->add_option("--jobs", arguments->options.jobs, "number of processes; default: one for each core")
       ->check(whole(1, 256));
+  check->add_flag("--go-on", arguments->options.goes_on,
+                  "do not end at a failure: report each kind once, in canopy-check-SEED-ENGINE.txt");
+  check->add_flag("--undrawn", arguments->undrawn, "print all triples of settings that were not drawn");
   check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
   check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });
 }

@@ -19,6 +19,7 @@
 #include "composition.h"
 #include "faulty.h"
 #include "random_operations.h"
+#include "ranks.h"
 #include "shrink.h"
 
 namespace canopy::check {
@@ -39,10 +40,20 @@ struct Board {
   struct Worker {
     std::atomic<std::uint64_t> episode = kNone, operations = 0, episodes = 0;
     Reached reached;
+    std::uint64_t unfinished = kNone;   ///< the episode that was not run to its end
     std::array<char, 1024> sentence{};  ///< error message of its last episode that failed
   };
   std::array<Worker, kMostJobs> workers;
 };
+
+/// Returns what failures of one kind have in common: their message without its numbers.
+std::string kind_of(const Verdict& verdict) {
+  std::string kind;
+  for (const char c : verdict.sentence)
+    if (c < '0' || c > '9') kind += c;
+    else if (!kind.ends_with('#')) kind += '#';
+  return kind;
+}
 
 /// The lines of an episode's operations. Each is written before its operation runs, so that a crash leaves it.
 struct Log {
@@ -56,67 +67,89 @@ void note_failure(Board& board, std::uint64_t episode) {
   }
 }
 
-/// An engine and the settings of its use.
+/// An engine and the operations on it.
 struct Episode {
-  std::string engine;
+  Composition of;
   std::uint64_t seed = 0, operations = 0;
-  RandomOperations::Settings settings;
 };
 
-Episode episode_of(const Options& options, std::uint64_t number, const Registry& registry) {
-  Random random(splitmix64(splitmix64(options.seed) + number));
-  Episode episode;
-  const std::uint64_t engine_seed = random.next();
-  episode.engine = options.engines.empty()
-                       ? made_up_engine(engine_seed, registry)
-                       : made_small(options.engines[number % options.engines.size()], engine_seed, registry);
-  episode.seed = random.next();
-  episode.operations = options.operations ? std::min(kEpisode, options.operations - number * kEpisode) : kEpisode;
-  constexpr std::uint32_t kSpaces[] = {1, 1, 3, kMostSpaces};
-  episode.settings.spaces = kSpaces[random.below(4)];
-  episode.settings.running = 1 + random.below(8);
-  episode.settings.resizes = !random.one_in(4);
-  episode.settings.pins = !random.one_in(4);
-  episode.settings.faults = !random.one_in(3);
-  // Lies come late, because a lie ends the episode.
-  if (episode.settings.faults && random.one_in(3)) episode.settings.lies_from = episode.operations / 8 * 7;
-  return episode;
-}
+/// The episodes of a campaign, in their order.
+class Episodes {
+ public:
+  Episodes(const Options& options, const Registry& registry) : options_(options), registry_(registry) {
+    if (options.engines.empty()) draw_.emplace(draw_of(options.seed, registry));
+  }
+
+  /// REQUIRES: no later one was asked for.
+  Episode at(std::uint64_t number) {
+    Random random(splitmix64(splitmix64(options_.seed) + number));
+    Episode episode{{},
+                    random.next(),
+                    options_.operations ? std::min(kEpisode, options_.operations - number * kEpisode) : kEpisode};
+    if (draw_) {
+      for (; drawn_ <= number; ++drawn_) draw_->next();
+      episode.of = composition_of(draw_->row(), draw_->settings(), draw_->seed(), registry_);
+      return episode;
+    }
+    episode.of.engine = made_small(options_.engines[number % options_.engines.size()], random.next(), registry_);
+    constexpr std::uint32_t kSpaces[] = {1, 1, 3, kMostSpaces};
+    RandomOperations::Settings& use = episode.of.use;
+    use.spaces = kSpaces[random.below(4)];
+    use.running = 1 + random.below(8);
+    use.resizes = !random.one_in(4);
+    use.pins = !random.one_in(4);
+    use.faults = !random.one_in(3);
+    use.memory = random.one_in(4);
+    if (random.one_in(2)) use.next_index = "radix";
+    // Lies come late, because a lie ends the episode.
+    if (use.faults && random.one_in(3)) use.lies_from = episode.operations / 8 * 7;
+    return episode;
+  }
+
+ private:
+  const Options& options_;
+  const Registry& registry_;
+  std::optional<Draw> draw_;
+  std::uint64_t drawn_ = 0;
+};
 
 /// Runs an episode, and calls before(operation, its number from 1) before each operation. Throws an exception for a
 /// failure.
 template <class Before>
 Reached live(const Episode& episode, const Registry& registry, Before&& before) {
-  auto subject = subject_of(episode.engine, registry);
-  if (!subject) throw std::runtime_error(subject.error().text);
-  Trial trial(*(*subject)->engine, registry, &(*subject)->faults, (*subject)->inserts_at_finish);
-  RandomOperations operations(episode.seed, registry, episode.settings);
-  for (std::uint64_t i = 1; i <= episode.operations && !trial.over(); ++i) {
-    const Operation& operation = operations.next(trial);
-    if (!before(operation, i, (*subject)->groups)) return trial.reached();
-    trial.apply(operation);
+  auto made = Ranks::create(episode.of.engine, episode.of.ranks, registry);
+  if (!made) throw std::runtime_error(made.error().text);
+  Ranks& ranks = **made;
+  RandomOperations operations(episode.seed, registry, episode.of.use);
+  for (std::uint64_t i = 1; i <= episode.operations && !ranks.first().over(); ++i) {
+    const Operation& operation = operations.next(ranks.first());
+    if (!before(operation, i, ranks.subject().groups())) return ranks.first().reached();
+    ranks.apply(operation);
   }
-  if (!trial.over()) trial.finish();
-  return trial.reached();
+  if (!ranks.first().over()) ranks.finish();
+  return ranks.first().reached();
 }
 
 /// Runs episodes in one process until there are none left.
 void work(const Options& options, const Registry& registry, Board& board, Board::Worker& self) {
   const std::uint64_t all = options.operations ? (options.operations + kEpisode - 1) / kEpisode : kNone;
+  self.sentence.fill('\0');
+  self.episode = kNone;
+  Episodes episodes(options, registry);
   while (!board.stop) {
     const std::uint64_t number = board.next++;
-    if (number >= all || number > board.failed) return;
+    if (number >= all || (!options.goes_on && number > board.failed)) return;
     self.episode = number;
     be_a_child(kPatience);
     try {
       bool whole = true;
-      const Reached reached =
-          live(episode_of(options, number, registry), registry, [&](const Operation&, std::uint64_t, const auto&) {
-            ++self.operations;
-            return whole = !board.stop;
-          });
+      const Reached reached = live(episodes.at(number), registry, [&](const Operation&, std::uint64_t, const auto&) {
+        ++self.operations;
+        return whole = !board.stop;
+      });
       self.reached.add(reached);
       self.episodes += whole;
+      if (!whole) self.unfinished = number;
     } catch (const std::exception& error) {
       const std::string_view sentence = error.what();
       sentence.copy(self.sentence.data(), self.sentence.size() - 1);
@@ -131,7 +164,7 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
 Failure failure_of(const Options& options, std::uint64_t number, const Verdict& ended, const Registry& registry) {
   Failure failure;
   failure.episode = number;
-  const Episode episode = episode_of(options, number, registry);
+  const Episode episode = Episodes(options, registry).at(number);
   Shared<Log> log;
   const auto again = [&] {
     Verdict verdict;
@@ -154,8 +187,9 @@ Failure failure_of(const Options& options, std::uint64_t number, const Verdict& 
   failure.found = run_apart(again, kPatience, false);
   failure.repeats = failure.found.kind != Verdict::Kind::clean;
   if (!failure.repeats) failure.found = ended;
-  failure.program.engine = episode.engine;
-  if (const auto subject = subject_of(episode.engine, registry)) failure.program.groups = (*subject)->groups;
+  failure.program.engine = episode.of.engine;
+  failure.program.ranks = episode.of.ranks;
+  if (const auto subject = Subject::create(episode.of.engine, registry)) failure.program.groups = (*subject)->groups();
   std::istringstream lines(std::string(log->text.data(), log->size));
   for (std::string line; std::getline(lines, line);)
     failure.program.operations.push_back(operation_of(line, failure.program.groups));
@@ -168,31 +202,46 @@ void shrink(Failure& failure, const Options& options, const Registry& registry) 
   const auto verdict_on = [&](const Program& program, bool quiet) {
     return run_apart([&] { return run_here(program, registry); }, 20, quiet);
   };
+  constexpr std::size_t kBeginning = 32;  // what follows may depend on numbers
   const auto kind = failure.found.kind;
-  const Fails fails = [&](const Program& program) { return verdict_on(program, true).kind == kind; };
+  const std::string begins = kind_of(failure.found).substr(0, kBeginning);
+  const Fails fails = [&](const Program& program) {
+    const Verdict verdict = verdict_on(program, true);
+    return verdict.kind == kind && kind_of(verdict).starts_with(begins);
+  };
   if (fails(failure.program)) failure.program = shrunk(std::move(failure.program), fails, options.shrink_seconds);
   failure.verdict = verdict_on(failure.program, true);
 }
 
 }  // namespace
 
+Draw draw_of(std::uint64_t seed, const Registry& registry) {
+  const std::vector<Setting> settings = settings_of(registry);
+  return Draw(seed, settings, [settings, &registry](const Combination& row, std::uint64_t numbers) {
+    const Composition composition = composition_of(row, settings, numbers, registry);
+    const auto made = Subject::create(composition.engine, registry, 0, composition.ranks);
+    return made ? std::string() : made.error().text.substr(0, made.error().text.find('\n'));
+  });
+}
+
 Result<Summary> run(const Options& options, const Registry& registry,
                     const std::function<void(double, std::uint64_t)>& progress) {
-  // An engine that cannot be made is not a finding.
-  for (std::uint64_t i = 0; i < std::max<std::size_t>(options.engines.size(), 1); ++i)
-    if (auto made = subject_of(episode_of(options, i, registry).engine, registry); !made) return made.error();
+  // A given engine that cannot be made is not a finding.
+  for (std::uint64_t i = 0; i < options.engines.size(); ++i)
+    if (auto made = Subject::create(Episodes(options, registry).at(i).of.engine, registry); !made) return made.error();
   Shared<Board> board;
   const unsigned jobs = std::clamp(options.jobs, 1U, kMostJobs);
   const auto began = Clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
   std::vector<pid_t> workers(jobs);
-  for (unsigned i = 0; i < jobs; ++i) {
+  const auto start = [&](unsigned i) {
     workers[i] = ::fork();
-    if (workers[i] < 0) return Error{std::string("no process can be started: ") + std::strerror(errno)};
-    if (workers[i] > 0) continue;
+    if (workers[i] != 0) return workers[i] > 0;
     work(options, registry, *board.operator->(), board->workers[i]);
     ::_exit(0);
-  }
+  };
+  for (unsigned i = 0; i < jobs; ++i)
+    if (!start(i)) return Error{std::string("no process can be started: ") + std::strerror(errno)};
 
   Summary summary;
   const auto operations = [&] {
@@ -200,7 +249,14 @@ Result<Summary> run(const Options& options, const Registry& registry,
     for (unsigned i = 0; i < jobs; ++i) all += board->workers[i].operations;
     return all;
   };
-  std::map<std::uint64_t, Verdict> ends;  // verdicts of processes that failed, by episode
+  std::map<std::string, Failure> kinds;  // of failures, by what they have in common
+  const auto failed = [&](std::uint64_t episode, Verdict verdict) {
+    const auto [at, is_new] = kinds.try_emplace(options.goes_on ? kind_of(verdict) : "");
+    Failure& kind = at->second;
+    if (is_new) kind.episode = kNone, kind.count = 0, kind.seconds = passed();
+    ++kind.count;
+    if (episode < kind.episode) kind.episode = episode, kind.found = std::move(verdict);
+  };
   for (unsigned left = jobs; left > 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     for (unsigned i = 0; i < jobs; ++i) {
@@ -212,9 +268,10 @@ Result<Summary> run(const Options& options, const Registry& registry,
       const bool by_itself = WIFEXITED(status) && WEXITSTATUS(status) == 0;
       if (by_itself && episode == kNone) continue;
       if (const char* const sentence = board->workers[i].sentence.data(); by_itself && *sentence != '\0')
-        ends[episode] = {Verdict::Kind::violation, 0, sentence};
-      else ends[episode] = verdict_of(status, kPatience);
+        failed(episode, {Verdict::Kind::violation, 0, sentence});
+      else failed(episode, verdict_of(status, kPatience));
       note_failure(*board.operator->(), episode);
+      if (options.goes_on && !board->stop && start(i)) ++left;
     }
     if (options.seconds > 0 && passed() >= options.seconds) board->stop = true;
     if (options.stopped && options.stopped()) board->stop = summary.stopped = true;
@@ -223,17 +280,30 @@ Result<Summary> run(const Options& options, const Registry& registry,
                  options.seconds > 0 ? passed() / options.seconds : 0);
     progress(std::min(share, 1.0), operations());
   }
+  std::vector<std::uint64_t> unfinished;
   for (unsigned i = 0; i < jobs; ++i) {
     summary.reached.add(board->workers[i].reached);
     summary.episodes += board->workers[i].episodes;
+    unfinished.push_back(board->workers[i].unfinished);
   }
   summary.reached.operations = operations();
   summary.seconds = passed();
-  if (board->failed != kNone) {
-    summary.failure = failure_of(options, board->failed, ends[board->failed], registry);
-    if (summary.failure->repeats) shrink(*summary.failure, options, registry);
-    else summary.failure->verdict = summary.failure->found;
+  if (options.engines.empty()) {
+    summary.draw.emplace(draw_of(options.seed, registry));
+    const std::uint64_t all = options.operations ? (options.operations + kEpisode - 1) / kEpisode : kNone;
+    const std::uint64_t end = std::min<std::uint64_t>(board->next, all);
+    for (std::uint64_t episode = 0; episode < end && !summary.draw->complete(); ++episode)
+      if (const Combination& row = summary.draw->next(); std::ranges::find(unfinished, episode) == unfinished.end())
+        summary.draw->drawn(row);
   }
+  for (auto& [kind, found] : kinds) {
+    Failure failure = failure_of(options, found.episode, found.found, registry);
+    failure.count = found.count, failure.seconds = found.seconds;
+    if (failure.repeats) shrink(failure, options, registry);
+    else failure.verdict = failure.found;
+    summary.failures.push_back(std::move(failure));
+  }
+  std::ranges::sort(summary.failures, {}, &Failure::seconds);
   return summary;
 }
 

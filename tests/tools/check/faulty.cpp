@@ -12,8 +12,9 @@
 namespace canopy::check {
 namespace {
 
-constexpr const char* kLies[] = {"twice",       "keeps",       "miscounts",    "forgets",      "swallows",   "misnames",
-                                 "wrong_bytes", "wrong_image", "wrong_record", "other_record", "lost_record"};
+constexpr const char* kLies[] = {"twice",       "keeps",        "miscounts",    "forgets",
+                                 "swallows",    "misnames",     "shallow",      "wrong_bytes",
+                                 "wrong_image", "wrong_record", "other_record", "lost_record"};
 
 /// The components inside those that are being made. A component's factory takes only the context of its interface, so
 /// the engine that is being made is recorded here.
@@ -127,35 +128,43 @@ class FaultyStore final : public KVStore {
 class FaultyStorage final : public PageStorage {
  public:
   explicit FaultyStorage(const Context& context)
-      : faults_(*making.faults),
-        group_(making.storages++),
-        bytes_(context.record_bytes),
-        inner_(inner<PageStorage>(making.config->storage_tier.in, context)) {}
+      : faults_(*making.faults), group_(making.storages++), bytes_(context.record_bytes), inner_(the_same(context)) {}
 
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) override {
+    if (group_ == 0) faults_.pages_read += keys.size();
+    const Scarcity::Pause ours;
     std::byte* const first = records[0];
     first_.emplace(ticket, First{first, {first, first + bytes_}});
+    const Scarcity::Call theirs(&faults_.scarcity);
+    ++pending_;
     inner_->get(ticket, space, keys, records, within_us);
   }
   std::size_t poll(std::span<StorageDone> done) override {
     const std::size_t count = inner_->poll(done);
-    for (const StorageDone& one : done.first(count))
+    pending_ -= std::min(pending_, count);
+    const Scarcity::Pause ours;
+    for (const StorageDone& one : done.first(count)) {
+      if (group_ == 0) faults_.pages_there = std::max<std::uint64_t>(faults_.pages_there, one.found);
       if (const auto call = first_.extract(one.ticket); call && one.fates[0] == Fate::done) change(call.mapped());
+    }
     return count;
   }
   StorageTraits traits() const override { return inner_->traits(); }
   void use_memory(std::span<std::byte> memory) override { inner_->use_memory(memory); }
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
             std::uint64_t within_us) override {
+    ++pending_;
     inner_->find(ticket, space, keys, within_us);
   }
   void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                  std::uint64_t within_us) override {
+    ++pending_;
     inner_->find_each(ticket, space, keys, within_us);
   }
   void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override {
+    ++pending_;
     inner_->put(ticket, space, keys, records, within_us, keep_s);
   }
   void remove(const PageKey& space, std::span<const PageKey> keys) override { inner_->remove(space, keys); }
@@ -164,6 +173,15 @@ class FaultyStorage final : public PageStorage {
   StorageUse use() const override { return inner_->use(); }
 
  private:
+  std::shared_ptr<PageStorage> the_same(const Context& context) const {
+    auto& kept = faults_.storages;
+    if (group_ < kept.size() && kept[group_]) return kept[group_];
+    auto made = inner<PageStorage>(making.config->storage_tier.in, context);
+    kept.resize(std::max(kept.size(), group_ + 1));
+    if (!made->traits().durable) kept[group_] = made;
+    return made;
+  }
+
   struct First {
     std::byte* record;              ///< memory of a call's first record
     std::vector<std::byte> before;  ///< its bytes before the call
@@ -179,7 +197,7 @@ class FaultyStorage final : public PageStorage {
   }
 
   Faults& faults_;
-  std::size_t group_;
+  std::size_t group_, pending_ = 0;
   std::uint64_t bytes_;
   std::shared_ptr<PageStorage> inner_;
   std::map<std::uint64_t, First> first_;  ///< by ticket
@@ -195,6 +213,7 @@ class FaultyIndex final : public PrefixIndex {
 
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override {
     if (due(faults_.insert, faults_)) return {lock, lock.length, {}, {}};
+    if (!below_ && lock.length > 0 && lies(faults_, Lie::shallow, faults_.liar)) return {};
     Inserted inserted = inner_->insert(lock, key, pages, facts);
     drop_one(inserted.spare, Lie::swallows);
     return inserted;
@@ -245,6 +264,10 @@ class FaultyIndex final : public PrefixIndex {
   bool use_policy(std::size_t group, EvictionStrategy* policy) override { return inner_->use_policy(group, policy); }
   void waiting(std::size_t group, QueueVisitor& visitor) const override { inner_->waiting(group, visitor); }
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override {
+    if (due(faults_.remap, faults_)) {
+      faults_.scarcity.note();
+      throw std::bad_alloc();
+    }
     inner_->remap(group, from, to);
   }
   const SchedulingIndex* scheduling() const override { return inner_->scheduling(); }
@@ -315,18 +338,20 @@ std::optional<Lie> lie_of(std::string_view name) {
 std::vector<std::string> lie_names() { return {std::begin(kLies), std::end(kLies)}; }
 
 bool Faults::armed() const {
-  return insert > 0 || lies_in > 0 ||
+  return insert > 0 || remap > 0 || lies_in > 0 || scarcity.armed() ||
          std::ranges::any_of(groups, [](const InGroup& one) { return one.pages > 0 || one.memory > 0; });
 }
 
 void Faults::disarm() {
   groups = {};
-  insert = lies_in = 0;
+  insert = remap = lies_in = 0;
+  scarcity.disarm();
 }
 
 void add_faulty(Registry& registry) { registry.add(kFaulty, "canopy-dev check"); }
 
-Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry, Faults& faults) {
+Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry, Faults& faults,
+                                       Agreement* agreement) {
   EngineConfig original = config, outer = config;
   const auto is_ours = [](const ComponentConfig& one) {
     return std::ranges::find(kAround, one.name) != std::end(kAround);
@@ -349,7 +374,7 @@ Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registr
   outer.index = {kAround[0], {}, {}};
   if (!config.storage_tier.in.name.empty()) outer.storage_tier.in = {kAround[0], {}, {}};
   making = {&original, &registry, &faults};
-  auto engine = Engine::create(outer, registry);
+  auto engine = Engine::create(outer, registry, nullptr, agreement);
   making = {};
   return engine;
 }

@@ -39,10 +39,16 @@ constexpr Shape kShapes[kVerbs] = {
     {"poll", "", ""},
     {"fetch", "rt", "space leave"},
     {"turn", "c", ""},
-    {"floor", "nc", ""},
+    {"bring", "t", "space"},
+    {"share", "nc", "pins ceiling"},
+    {"flush_unknown", "", ""},
+    {"reopen", "n", ""},
+    {"fork", "", ""},
     {"refuse_pages", "gc", ""},
     {"refuse_memory", "gc", ""},
     {"refuse_insert", "c", ""},
+    {"refuse_remap", "c", ""},
+    {"refuse_new", "c", "times"},
     {"lie", "gnc", ""},
 };
 
@@ -95,6 +101,9 @@ bool set(Operation& operation, std::string_view key, std::string_view value) {
   if (key == "chunk") return number(operation.chunk, kMostTokens);
   if (key == "soon") return number(operation.soon, kMostTokens);
   if (key == "keep") return number(operation.keep, kMostTokens);
+  if (key == "pins") return number(operation.pins, kMostTokens);
+  if (key == "ceiling") return number(operation.ceiling, kMostTokens);
+  if (key == "times") return number(operation.times, 1000);
   if (key == "us") return number(operation.us, ~std::uint64_t{0} >> 2);
   return false;
 }
@@ -145,6 +154,9 @@ std::string text_of(const Operation& operation, std::span<const std::string> gro
   setting("chunk", operation.chunk);
   setting("soon", static_cast<std::int64_t>(operation.soon));
   setting("keep", operation.keep);
+  setting("pins", static_cast<std::int64_t>(operation.pins));
+  setting("ceiling", static_cast<std::int64_t>(operation.ceiling));
+  setting("times", static_cast<std::int64_t>(operation.times));
   setting("us", static_cast<std::int64_t>(operation.us));
   if (operation.commits) text += " commits";
   return text;

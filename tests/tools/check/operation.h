@@ -31,11 +31,17 @@ namespace canopy::check {
 ///   poll
 ///   fetch 3 0 1 2 space=1   # copies what a tier below has for request 3, which begins later
 ///   turn 500                # 500 microseconds later: copies that have ended become visible
-///   floor ax 40             # another floor for a tenant, in tokens
-/// and, for the components around those of the engine:
+///   bring 0 1 2 space=1     # ends all requests; then what the storage says it has of a prompt has to come
+///   share ax 40 pins=16 ceiling=90   # another share for a tenant; 40: its floor, in tokens
+///   flush_unknown           # a namespace that no call of intern() returned
+///   reopen hash_chain       # ends the engine; another one, with this index, has the same storage from then on
+///   fork                    # a child destroys its copy of the engine, and stays until the engine ends
+/// and, for the components around those of the engine and its memory:
 ///   refuse_pages full 2     # the second allocation from now in the group finds no page
 ///   refuse_memory full 1    # the next segment of the group's store finds no memory
 ///   refuse_insert 3         # the third insert from now stores nothing, as without memory
+///   refuse_remap 1          # the next relocation is not possible, for want of memory
+///   refuse_new 40 times=3   # the 40th allocation of the engine from now and the next two find no memory
 ///   lie full twice 1        # a component lies once (faulty.h). The program must end with a violation
 enum class Verb : std::uint8_t {
   begin,
@@ -58,10 +64,16 @@ enum class Verb : std::uint8_t {
   poll,
   fetch,
   turn,
-  floor,
+  bring,
+  share,
+  flush_unknown,
+  reopen,
+  fork,
   refuse_pages,
   refuse_memory,
   refuse_insert,
+  refuse_remap,
+  refuse_new,
   lie,
 };
 inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::lie) + 1;
@@ -74,9 +86,11 @@ struct Operation {
   std::uint64_t request = 0;
   std::uint64_t count = 0;  ///< last number of a line: tokens, pages, calls, the place of a node
   std::uint64_t soon = 0;
-  std::uint32_t keep = 0;  ///< tokens to retain
-  std::uint64_t us = 0;    ///< microseconds for which they are to stay
-  std::string name;        ///< name of a policy, a tenant or a lie
+  std::uint32_t keep = 0;               ///< tokens to retain
+  std::uint64_t us = 0;                 ///< microseconds for which they are to stay
+  std::uint64_t pins = 0, ceiling = 0;  ///< values of a share; ceiling 0: none
+  std::uint64_t times = 0;
+  std::string name;  ///< name of a policy, a tenant, an index or a lie
   std::vector<Token> tokens;
 };
 

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include <conformance/model/mismatch.h>
+#include "ranks.h"
 
 namespace canopy::check {
 namespace {
@@ -31,11 +32,11 @@ Result<Program> program_in(const YamlNode& document, const Registry& registry) {
   const auto wrong = [](const YamlNode& at, const std::string& what) { return Error{at.mark.text() + ": " + what}; };
   if (document.kind != YamlNode::Kind::map)
     return wrong(document, "expected a map with the keys engine and operations, as canopy-dev check writes it");
-  const std::vector<std::string> known{"engine", "operations"};
+  const std::vector<std::string> known{"engine", "operations", "ranks"};
   for (const auto& [key, value] : document.entries)
     if (std::ranges::find(known, key.scalar) == known.end())
       return wrong(key, "unknown key " + in_quotes(key.scalar) + did_you_mean(key.scalar, known));
-  for (const std::string& key : known)
+  for (const std::string& key : std::span(known).first(2))
     if (!document.find(key)) return wrong(document, "the key '" + key + "' is missing");
   const YamlNode& engine = *document.find("engine");
   const auto config = read_engine_config(engine, registry);
@@ -43,6 +44,11 @@ Result<Program> program_in(const YamlNode& document, const Registry& registry) {
   Program program;
   program.engine = dump_engine_config(*config, registry);
   for (const GroupConfig& group : config->groups) program.groups.push_back(group.name);
+  if (const YamlNode* const ranks = document.find("ranks")) {
+    if (ranks->scalar.size() != 1 || ranks->scalar[0] < '1' || ranks->scalar[0] > '8')
+      return wrong(*ranks, "ranks is " + in_quotes(ranks->scalar) + "; expected a number from 1 to 8");
+    program.ranks = static_cast<unsigned>(ranks->scalar[0] - '0');
+  }
   const YamlNode& operations = *document.find("operations");
   if (operations.kind != YamlNode::Kind::sequence)
     return wrong(operations, "expected a list of operations, each such as '- begin 1 0 1 2'");
@@ -75,38 +81,24 @@ std::string text_of(const Program& program, const std::vector<std::string>& abou
   text += "engine:\n";
   std::istringstream lines(program.engine);
   for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+  if (program.ranks > 1) text += "ranks: " + std::to_string(program.ranks) + "\n";
   text += program.operations.empty() ? "operations: []\n" : "operations:\n";
   for (const Operation& operation : program.operations) text += "  - " + text_of(operation, program.groups) + "\n";
   return text;
 }
 
-Result<std::unique_ptr<Subject>> subject_of(const std::string& text, const Registry& registry) {
-  const auto document = parse_yaml(text, "engine");
-  if (!document) return document.error();
-  const auto config = read_engine_config(*document, registry);
-  if (!config) return Error{config.error().text + "\n" + text};
-  auto subject = std::make_unique<Subject>();
-  auto engine = create(*config, registry, subject->faults);
-  if (!engine) return Error{engine.error().text + "\n" + text};
-  subject->engine = std::move(*engine);
-  subject->inserts_at_finish = config->insert_at_finish;
-  for (const GroupConfig& group : config->groups) subject->groups.push_back(group.name);
-  return subject;
-}
-
 Verdict run_here(const Program& program, const Registry& registry) {
-  const auto subject = subject_of(program.engine, registry);
-  if (!subject) return {Verdict::Kind::unusable, 0, subject.error().text};
+  auto ranks = Ranks::create(program.engine, program.ranks, registry);
+  if (!ranks) return {Verdict::Kind::unusable, 0, ranks.error().text};
   std::uint64_t at = 0;
   try {
-    Trial trial(*(*subject)->engine, registry, &(*subject)->faults, (*subject)->inserts_at_finish);
     for (const Operation& operation : program.operations) {
       ++at;
-      trial.apply(operation);
-      if (trial.over()) return {};
+      (*ranks)->apply(operation);
+      if ((*ranks)->first().over()) return {};
     }
     ++at;
-    trial.finish();
+    (*ranks)->finish();
   } catch (const std::exception& error) {
     return {Verdict::Kind::violation, at, error.what()};
   }

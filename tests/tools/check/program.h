@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "faulty.h"
 #include "operation.h"
-#include "trial.h"
 
 namespace canopy::check {
 
@@ -25,10 +23,12 @@ namespace canopy::check {
 ///   operations:              # see operation.h
 ///     - begin 1 0 1 2 2
 ///     - reserve 1 4
+///   ranks: 2                 # may be left out
 struct Program {
   std::string engine;  ///< text of the engine's file
   std::vector<std::string> groups;
   std::vector<Operation> operations;
+  unsigned ranks = 1;  ///< engines under these operations
 };
 
 /// The end of a program.
@@ -44,16 +44,6 @@ Result<Program> read_program(const std::string& path, const Registry& registry);
 Result<Program> program_of(std::string_view text, const std::string& source, const Registry& registry);
 /// Returns a program as text. `about`: lines for people, which are written first, as comments.
 std::string text_of(const Program& program, const std::vector<std::string>& about);
-
-/// An engine of a program, among components that can fail.
-struct Subject {
-  Faults faults;
-  std::unique_ptr<Engine> engine;
-  bool inserts_at_finish = true;
-  std::vector<std::string> groups;
-};
-/// Returns the engine of a file's text. An error ends with the text.
-Result<std::unique_ptr<Subject>> subject_of(const std::string& text, const Registry& registry);
 
 /// Memory that processes share.
 template <class T>

@@ -1,6 +1,7 @@
 #include "random_operations.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace canopy::check {
 namespace {
@@ -36,11 +37,14 @@ Operation& RandomOperations::again(Verb verb) {
 
 const Operation& RandomOperations::next(const Trial& trial) {
   if (const auto left = trial.left(); !left.empty()) {
-    std::vector<Token> known(left.begin(), left.end());
+    Past known{{left.begin(), left.end()}, trial.left_space()};
     if (history_.size() < kHistory) history_.push_back(std::move(known));
     else history_[random_.below(kHistory)] = std::move(known);
   }
   const auto lives = trial.lives();
+  if (std::exchange(rare_next_, false)) return now_and_then(trial), operation_;
+  if (settings_.memory && random_.one_in(10)) return scarcity(), operation_;
+  if (rare(trial)) return operation_;
   const std::uint32_t lot = random_.below(1000);
   if (lives.empty() || (lot < 60 && lives.size() < settings_.running)) {
     if (random_.one_in(5)) serve(trial);
@@ -72,11 +76,13 @@ std::uint32_t RandomOperations::group(const Trial& trial) {
   return random_.below(static_cast<std::uint32_t>(trial.engine().groups()));
 }
 
-/// Makes a prompt: a new one, or the beginning of an earlier prompt and its answer.
+/// Makes a prompt: a new one, or the beginning of an earlier prompt and its answer, mostly in the same namespace.
 void RandomOperations::prompt(const Trial& trial) {
   std::vector<Token>& tokens = operation_.tokens;
+  operation_.space = random_.below(settings_.spaces);
   if (!history_.empty() && !random_.one_in(4)) {
-    const auto& earlier = history_[random_.below(static_cast<std::uint32_t>(history_.size()))];
+    const auto& [earlier, space] = history_[random_.below(static_cast<std::uint32_t>(history_.size()))];
+    if (!random_.one_in(4)) operation_.space = space;
     const std::uint32_t kept = random_.one_in(3) ? static_cast<std::uint32_t>(earlier.size())
                                                  : random_.below(static_cast<std::uint32_t>(earlier.size() + 1));
     tokens.assign(earlier.begin(), earlier.begin() + kept);
@@ -84,7 +90,6 @@ void RandomOperations::prompt(const Trial& trial) {
   const std::uint32_t stride = stride_of(trial.engine());
   for (std::uint32_t more = random_.below((random_.one_in(3) ? 10 : 3) * stride) + 1; more > 0; --more)
     tokens.push_back(random_.below(kSymbols));
-  operation_.space = random_.below(settings_.spaces);
 }
 
 /// With a tier below, begins some requests a while after their fetch, and lets time pass.
@@ -109,6 +114,26 @@ bool RandomOperations::wait_for_fetch(const Trial& trial) {
   return true;
 }
 
+/// Refuses memory in the next operations: once, a few times in a row, or until the allocation is over.
+void RandomOperations::scarcity() {
+  again(Verb::refuse_new);
+  operation_.count = 1 + random_.below(random_.one_in(3) ? 60 : 6);
+  operation_.times = random_.one_in(2) ? 1 : 1 + random_.below(8);
+  rare_next_ = random_.one_in(2);
+}
+
+/// Makes an operation of an engine's whole life, if it is time for one.
+bool RandomOperations::rare(const Trial& trial) {
+  if (trial.reached().operations < 100) return false;
+  const std::uint32_t lot = random_.below(1200);
+  if (lot < 2 && !settings_.next_index.empty()) again(Verb::reopen).name = settings_.next_index;
+  else if (lot < 5 && trial.engine().tiers().has_storage()) again(Verb::bring), prompt(trial);
+  else if (lot < 6 && settings_.misuse) again(Verb::flush_unknown);
+  else if (lot < 7 && settings_.forks) again(Verb::fork);
+  else return false;
+  return true;
+}
+
 void RandomOperations::begin(const Trial& trial) {
   if (wait_for_fetch(trial)) return;
   again(Verb::begin);
@@ -116,7 +141,7 @@ void RandomOperations::begin(const Trial& trial) {
   prompt(trial);
   operation_.priority = static_cast<std::int32_t>(random_.below(4));
   operation_.leave = random_.below(2);
-  if (!trial.tenants() || !random_.one_in(3)) return;
+  if (!trial.tenants() || !settings_.retention || !random_.one_in(3)) return;
   operation_.keep = random_.below(static_cast<std::uint32_t>(operation_.tokens.size() + 1));
   operation_.us = random_.below(3000);
 }
@@ -164,12 +189,16 @@ void RandomOperations::progress(const Trial& trial) {
 void RandomOperations::now_and_then(const Trial& trial) {
   const std::uint32_t lot = random_.below(100);
   if (trial.tenants() && random_.one_in(3)) {
-    again(random_.one_in(2) ? Verb::turn : Verb::floor);
+    again(random_.one_in(2) ? Verb::turn : Verb::share);
+    const std::uint32_t most = 40 * trial.engine().page_size();
+    operation_.count = random_.below(operation_.verb == Verb::turn ? 2000 : most);
+    if (operation_.verb == Verb::turn) return;
     operation_.name = random_.one_in(2) ? "a" : "ax";
-    operation_.count = random_.below(operation_.verb == Verb::turn ? 2000 : 40 * trial.engine().page_size());
+    if (random_.one_in(2)) operation_.pins = random_.below(most);
+    if (random_.one_in(3)) operation_.ceiling = operation_.count + operation_.pins + 1 + random_.below(most);
     return;
   }
-  if (lot < 20) {
+  if (lot < 20 && settings_.policies) {
     again(Verb::policy);
     operation_.group = group(trial);
     operation_.name = policies_[random_.below(static_cast<std::uint32_t>(policies_.size()))];
@@ -191,7 +220,7 @@ void RandomOperations::now_and_then(const Trial& trial) {
   } else {
     again(Verb::room);
     operation_.group = group(trial);
-    operation_.count = random_.below(12);
+    operation_.count = random_.below(random_.one_in(4) ? 400 : 12);
   }
 }
 
@@ -205,8 +234,8 @@ void RandomOperations::fault(const Trial& trial) {
                                           : tiers.has_host()  ? static_cast<std::uint32_t>(kFirstOfStorage)
                                                               : static_cast<std::uint32_t>(kFirstOfHost))];
   } else {
-    constexpr Verb kRefusals[] = {Verb::refuse_pages, Verb::refuse_memory, Verb::refuse_insert};
-    again(kRefusals[random_.below(3)]);
+    constexpr Verb kRefusals[] = {Verb::refuse_pages, Verb::refuse_memory, Verb::refuse_insert, Verb::refuse_remap};
+    again(kRefusals[random_.below(4)]);
   }
   operation_.group = group(trial);
   operation_.count = 1 + random_.below(6);

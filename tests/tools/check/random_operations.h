@@ -20,7 +20,13 @@ class RandomOperations {
     std::uint32_t running = 8;  ///< most requests at once
     bool resizes = false;
     bool pins = false;
-    bool faults = false;
+    bool policies = true;   ///< other policies for groups
+    bool retention = true;  ///< requests ask for retention, if there are tenants
+    bool faults = false;    ///< components fail
+    bool memory = false;    ///< memory is refused
+    bool forks = false;
+    bool misuse = false;                          ///< calls that the engine refuses, and reports
+    std::string next_index = {};                  ///< index of engines over the same storage; empty: there are none
     std::uint64_t lies_from = ~std::uint64_t{0};  ///< operations after which a component may lie
   };
   RandomOperations(std::uint64_t seed, const Registry& registry, Settings settings);
@@ -29,6 +35,10 @@ class RandomOperations {
   const Operation& next(const Trial& trial);
 
  private:
+  struct Past {
+    std::vector<Token> tokens;  ///< prompt and answer
+    std::uint32_t space;
+  };
   void begin(const Trial& trial);
   bool wait_for_fetch(const Trial& trial);
   void serve(const Trial& trial);
@@ -36,6 +46,8 @@ class RandomOperations {
   void of(const Trial::Live& live, Verb verb, std::uint64_t count = 0);
   void now_and_then(const Trial& trial);
   void fault(const Trial& trial);
+  void scarcity();
+  bool rare(const Trial& trial);
   void prompt(const Trial& trial);
   const Trial::Live& any(const Trial& trial);
   std::uint32_t group(const Trial& trial);
@@ -46,8 +58,9 @@ class RandomOperations {
   std::vector<std::string> policies_;
   Operation operation_;
   std::uint64_t begun_ = 0;
-  std::vector<std::vector<Token>> history_;  ///< prompts and answers of requests that finished
-  std::vector<Operation> fetched_;           ///< fetches for requests that have not begun
+  bool rare_next_ = false;          ///< the next operation is a rare one, since memory will be refused in it
+  std::vector<Past> history_;       ///< requests that finished
+  std::vector<Operation> fetched_;  ///< fetches for requests that have not begun
 };
 
 /// A trial with random operations, for tests that need a used engine.

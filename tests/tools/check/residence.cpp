@@ -29,6 +29,7 @@ struct Residence::Walk final : NodeVisitor {
       if (residence.boundaries_.size() <= first / page) residence.boundaries_.resize(first / page + 1);
       for (std::size_t g = 0; g < groups; ++g) residence.boundaries_[first / page].resident[g] = !node.pages[g].empty();
     }
+    if (life_of(node.facts.id) == 0) return;  // a twin: its prefix is the parent
     const std::uint32_t slot = slot_of(node.facts.id);
     if (slot >= residence.agrees_.size()) residence.agrees_.resize(slot + 1);
     residence.agrees_[slot] = node.facts.id;

@@ -3,6 +3,8 @@
 #include <check/composition.h>
 #include <check/faulty.h>
 #include <check/program.h>
+#include <check/subject.h>
+#include <check/trial.h>
 #include <conformance/model/effort.h>
 #include <fmt/format.h>
 
@@ -24,15 +26,14 @@ using canopy::check::Summary;
 
 namespace {
 
-/// An allocator that is correct except for one thing.
+/// A correct allocator, also where memory is refused: it moves pages between its sets, and takes none for it.
 class Plain : public SlotAllocator {
  public:
   bool allocate(std::span<Page> out) override {
     if (free_.size() < out.size()) return false;
     for (Page& page : out) {
       page = *free_.begin();
-      free_.erase(free_.begin());
-      out_.insert(page);
+      out_.insert(free_.extract(free_.begin()));
     }
     return true;
   }
@@ -40,17 +41,20 @@ class Plain : public SlotAllocator {
     for (const Page page : pages)
       if (!out_.contains(page)) return false;
     for (const Page page : pages) {
-      out_.erase(page);
-      if (offered_.contains(page)) free_.insert(page);
+      auto back = out_.extract(page);
+      if (offered_.contains(page)) free_.insert(std::move(back));
     }
     return true;
   }
   Occupancy occupancy() const override { return {offered_.size(), free_.size()}; }
   void offer(Segment segment) override {
+    std::set<Page> offered, free;
     for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
-      offered_.insert(page);
-      if (!out_.contains(page)) free_.insert(page);
+      offered.insert(page);
+      if (!out_.contains(page)) free.insert(page);
     }
+    offered_.merge(offered);
+    free_.merge(free);
   }
   void withdraw(Segment segment) override {
     for (Page page = segment.first; page < segment.first + segment.pages; ++page)
@@ -165,32 +169,33 @@ std::string with_allocator(std::string text, const std::string& name, const std:
 
 }  // namespace
 
-TEST_CASE("check: engines that a seed makes up stay whole under random requests and faults") {
-  const Summary summary = campaign({.seed = 7, .operations = with_effort(400'000), .jobs = 2});
+TEST_CASE("check: engines that are drawn stay whole under random requests and faults") {
+  const Summary summary = campaign({.seed = 7, .operations = with_effort(150'000), .jobs = 2});
   const Reached& all = summary.reached;
-  CHECK_MESSAGE(!summary.failure,
-                (summary.failure ? text_of(summary.failure->program, {summary.failure->found.sentence}) : ""));
+  CHECK_MESSAGE(
+      summary.failures.empty(),
+      (summary.failures.empty() ? "" : text_of(summary.failures[0].program, {summary.failures[0].found.sentence})));
   MESSAGE(summary.episodes, " engines, ", all.operations, " operations, ", all.requests, " requests, ", all.hits,
           " with hits, ", all.repointed, " tokens re-pointed, ", all.evictions, " evictions, ", all.refused,
           " refused, ", all.retracted, " retracted, ", all.resumed_on_pages, " resumed on pages, ", all.promises,
           " promises kept, ", all.resized, " resized, ", all.blocked, " had to wait, ", all.pinned, " pinned, ",
           all.faults, " faults, ", all.lies, " lies noticed");
   if (effort() < 1) return;
-  CHECK(all.hits > 3'000);
-  CHECK(all.repointed > 20'000);
-  CHECK(all.rematched > 100);
-  CHECK(all.evictions > 4'000);
-  CHECK(all.refused > 5'000);
-  CHECK(all.resumed_on_pages > 1'000);
-  CHECK(all.promises > 5'000);
-  CHECK(all.blocked > 50);
-  CHECK(all.pinned > 100);
-  CHECK(all.faults > 500);
-  CHECK(all.lies > 3);
+  CHECK(all.hits > 1'000);
+  CHECK(all.repointed > 5'000);
+  CHECK(all.rematched > 30);
+  CHECK(all.evictions > 1'200);
+  CHECK(all.refused > 1'000);
+  CHECK(all.resumed_on_pages > 250);
+  CHECK(all.promises > 1'200);
+  CHECK(all.blocked > 10);
+  CHECK(all.pinned > 30);
+  CHECK(all.faults > 100);
+  CHECK(all.lies > 1);
 }
 
 TEST_CASE("check: a run depends only on the seed") {
-  const check::Options options{.seed = 3, .operations = 40'000, .jobs = 1};
+  const check::Options options{.seed = 3, .operations = 8'000, .jobs = 1};
   check::Options two = options, other = options;
   two.jobs = 2;
   other.seed = 4;
@@ -204,8 +209,8 @@ TEST_CASE("check: a planted fault of a component is found and shrunk to 30 opera
   for (const char* wrong : {"leaks", "doubles", "crashes"}) {
     CAPTURE(wrong);
     const Summary summary = campaign({.engines = {engine_with(wrong)}, .seed = 5, .operations = 200'000, .jobs = 2});
-    REQUIRE(summary.failure);
-    const Failure& failure = *summary.failure;
+    REQUIRE(summary.failures.size() == 1);
+    const Failure& failure = summary.failures[0];
     CHECK(failure.found.kind == (std::string(wrong) == "crashes" ? Verdict::Kind::crash : Verdict::Kind::violation));
     CHECK(failure.program.operations.size() <= 30);
     CHECK(failure.program.operations.size() < failure.operations);
@@ -229,10 +234,10 @@ TEST_CASE("check: a failure that happens only once is reported with its message"
   const Summary summary =
       campaign({.engines = {engine_with("throws_once")}, .seed = 5, .operations = 100'000, .jobs = 1});
   std::filesystem::remove(file);
-  REQUIRE(summary.failure);
-  CHECK_FALSE(summary.failure->repeats);
-  CHECK_MESSAGE(summary.failure->found.sentence.find(" was refused") != std::string::npos,
-                summary.failure->found.sentence);
+  REQUIRE(summary.failures.size() == 1);
+  CHECK_FALSE(summary.failures[0].repeats);
+  CHECK_MESSAGE(summary.failures[0].found.sentence.find(" was refused") != std::string::npos,
+                summary.failures[0].found.sentence);
 }
 
 TEST_CASE("check: an engine's storage is simulated, so that no folder and no server is touched") {
@@ -245,7 +250,7 @@ TEST_CASE("check: an engine's storage is simulated, so that no folder and no ser
     CHECK(text.find("sim_storage") != std::string::npos);
     CHECK(text.find("/var/tmp") == std::string::npos);
     const Summary summary = campaign({.engines = {*config}, .seed = 5, .operations = with_effort(40'000), .jobs = 2});
-    CHECK_MESSAGE(!summary.failure, (summary.failure ? summary.failure->found.sentence : ""));
+    CHECK_MESSAGE(summary.failures.empty(), (summary.failures.empty() ? "" : summary.failures[0].found.sentence));
   }
 }
 
@@ -254,9 +259,9 @@ TEST_CASE("check: the earliest episode that fails is the one that is reported") 
   check::Options two = options;
   two.jobs = 2;
   const Summary one = campaign(options), both = campaign(two);
-  REQUIRE((one.failure && both.failure));
-  CHECK(one.failure->episode == both.failure->episode);
-  CHECK(one.failure->found.sentence == both.failure->found.sentence);
+  REQUIRE((one.failures.size() == 1 && both.failures.size() == 1));
+  CHECK(one.failures[0].episode == both.failures[0].episode);
+  CHECK(one.failures[0].found.sentence == both.failures[0].found.sentence);
 }
 
 namespace {
@@ -265,17 +270,13 @@ namespace {
 void run_lying(const std::string& text, const std::function<void(const Trial&, const Faults&)>& then) {
   auto program = program_of(text, "lies", registry());
   REQUIRE_MESSAGE(program, (program ? "" : program.error().text));
-  Faults faults;
-  const auto document = parse_yaml(program->engine, "engine");
-  const auto engine_config = read_engine_config(*document, registry());
-  REQUIRE(engine_config);
-  auto engine = create(*engine_config, registry(), faults);
-  REQUIRE(engine);
-  Trial trial(**engine, registry(), &faults, engine_config->insert_at_finish);
+  auto subject = check::Subject::create(program->engine, registry());
+  REQUIRE(subject);
+  Trial trial(**subject, registry());
   for (const check::Operation& operation : program->operations)
     if (!trial.over()) trial.apply(operation);
   if (!trial.over()) trial.finish();
-  then(trial, faults);
+  then(trial, (*subject)->faults);
 }
 
 }  // namespace
@@ -391,6 +392,13 @@ TEST_CASE("check: an operation reads back from its line") {
                            "refuse_pages full 2",
                            "refuse_memory window 1",
                            "refuse_insert 3",
+                           "refuse_remap 1",
+                           "refuse_new 40 times=3",
+                           "share ax 40 pins=16 ceiling=90",
+                           "bring 0 1 2 space=1",
+                           "reopen hash_chain",
+                           "flush_unknown",
+                           "fork",
                            "lie full twice 1",
                            "lie full other_record 2"})
     CHECK(text_of(operation_of(line, groups), groups) == line);
@@ -442,17 +450,41 @@ TEST_CASE("check: a program with any part left out is a program") {
   CHECK(verdict_on(*program).sentence == "");
 }
 
-TEST_CASE("check: every engine that a seed makes up can be made") {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    const std::string yaml = made_up_engine(seed, registry());
-    CAPTURE(yaml);
-    const auto document = parse_yaml(yaml, "made up");
-    REQUIRE(document);
-    const auto config = read_engine_config(*document, registry());
-    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
-    if (seed % 20 != 0) continue;
-    Faults faults;
-    const auto engine = create(*config, registry(), faults);
-    CHECK_MESSAGE(engine, (engine ? "" : engine.error().text));
+TEST_CASE("check: what is drawn follows from the seed, and only what no engine has is left out") {
+  Draw one = draw_of(1, registry()), same = draw_of(1, registry()), other = draw_of(2, registry());
+  const std::uint64_t all = one.undrawn().size();
+  std::uint64_t differ = 0;
+  for (int i = 0; i < 60; ++i) {
+    one.drawn(one.next());
+    CHECK(one.row() == same.next());
+    CHECK(one.seed() == same.seed());
+    differ += one.row() != other.next();
   }
+  CHECK(differ > 50);
+  CHECK(all - one.undrawn().size() - one.excluded() > 60 * 1'000);  // most triples of the first rows are new
+  std::set<std::string> refused;
+  for (const Refused& what : one.refused()) {
+    CAPTURE(what.why);
+    CHECK((!what.why.empty() || what.count == 0));
+    refused.insert(one.text_of(what));
+  }
+  CHECK(refused.contains("pages = unlimited, host tier = write: write_back"));
+  for (const Setting& setting : one.settings()) CHECK_FALSE(setting.values.empty());
+  const auto& policies = *std::ranges::find(one.settings(), "policy", &Setting::name);
+  CHECK(std::ranges::find(policies.values, "wild") != policies.values.end());
+}
+
+TEST_CASE("check: the ranks of a model are equal, and their clocks are not") {
+  const std::string head =
+      "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
+      "          tenants: { a: { pins: 24 } } }\nranks: 2\noperations:\n";
+  const auto program = program_of(head +
+                                      "  - turn 10\n  - begin 1 0 1 2 0 space=1 keep=4 us=1000\n  - reserve 1 4\n"
+                                      "  - finish 1 4\n  - turn 700\n  - turn 299\n  - turn 1\n",
+                                  "ranks", registry());
+  REQUIRE_MESSAGE(program, (program ? "" : program.error().text));
+  CHECK(program->ranks == 2);
+  CHECK(text_of(*program, {}).find("ranks: 2\n") != std::string::npos);
+  const Verdict verdict = verdict_on(*program);
+  CHECK_MESSAGE(verdict.kind == Verdict::Kind::clean, verdict.sentence);
 }

@@ -43,6 +43,7 @@ class OracleTrace final : public TraceReader {
     requests_ += *got;
     return got;
   }
+  Doubts doubts() const override { return file_->doubts(); }
   double progress() const override { return file_->progress(requests_ * kRecord); }
 
  private:

@@ -65,6 +65,7 @@ class ShareGptTrace final : public TraceReader {
     if (now.told < now.answers.size()) talking_.push_back(std::move(now));
     return true;
   }
+  Doubts doubts() const override { return objects_.lines().doubts(); }
   double progress() const override { return objects_.lines().progress(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes{fmt::format(

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,14 @@ class UniqueFd {
  private:
   int number_ = -1;
 };
+
+/// Allocates disk space, or shared memory, for the first `bytes` bytes of a file. Returns 0 or an errno. Signals of the
+/// thread wait until it returns, because some file systems begin again from the first byte after a signal.
+int allocate(int file, std::uint64_t bytes);
+
+/// Writes the entry of a file in its folder to the disk, so that the file is still there after a crash of the machine.
+/// Returns false on failure. A file system that has nothing to sync for a folder is none.
+bool sync_entry(const std::string& path);
 
 /// Opens /dev/null, for reading only, in place of standard input, output and error where they are closed. Otherwise a
 /// file that the process opens later would get the number, and with it the printed text. Writing to it is still an

@@ -18,6 +18,15 @@ std::string printable_lines(std::string_view text);
 /// Returns printable() text in single quotes, shortened after 48 bytes: for a value in a message.
 std::string in_quotes(std::string_view text);
 
+/// Returns the name of a namespace or tenant for people and labels: "(shared)" for the one without a name. What the
+/// program itself calls something is in brackets, so a name that begins with a bracket or a quote is put in quotes:
+/// different names never look the same. Filters nothing.
+std::string shown_name(std::string_view name);
+
+/// Returns printable() text as a field of a CSV file (RFC 4180), in double quotes if it needs them. A single quote
+/// precedes a text that a spreadsheet would run as a formula.
+std::string csv_field(std::string_view text);
+
 /// Returns printable() text in double quotes, as JSON.
 std::string json_text(std::string_view text);
 

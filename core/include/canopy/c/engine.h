@@ -37,7 +37,8 @@ CANOPY_API canopy_code canopy_engine_create(const canopy_engine_options* options
 CANOPY_API canopy_code canopy_engine_destroy(canopy_engine* engine);
 
 /** Writes the number of a namespace. Only requests with the same three texts share prefixes; each may be NULL. The
- * namespace without them has number 0. */
+ * namespace without them has number 0. A number lasts as long as its engine or index, and so does its memory, some 400
+ * bytes: intern a name of a client's choice when something is kept for it. */
 CANOPY_API canopy_code canopy_engine_intern(canopy_engine* engine, const char* tenant, const char* adapter,
                                             const char* salt, uint32_t* space);
 
@@ -118,7 +119,8 @@ typedef struct canopy_request_state {
   int32_t ended;
 } canopy_request_state;
 CANOPY_API canopy_code canopy_request_look(const canopy_request* request, canopy_request_state* state);
-/** Destroys a request, and aborts it if it has not ended. */
+/** Destroys a request, and aborts it if it has not ended. During a call of its engine (in a policy, or by another
+ * thread, which is a mistake) it is destroyed when that call ends; the handle is gone all the same. */
 CANOPY_API void canopy_request_destroy(canopy_request* request);
 
 enum { CANOPY_ENTRY_PAGE = 0, CANOPY_ENTRY_SLOT = 1 };
@@ -145,6 +147,7 @@ typedef struct canopy_fetch_state {
 } canopy_fetch_state;
 /** `again_us`: microseconds until the next call at the earliest, such as the next step of the scheduler. */
 CANOPY_API canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state);
+/** Destroys a fetch; during a call of its engine, as canopy_request_destroy does. */
 CANOPY_API void canopy_fetch_destroy(canopy_fetch* fetch);
 
 /** Advances the engine's time: copies and fetches that have ended by then become visible. Call it once before each step

@@ -56,7 +56,7 @@ typedef struct canopy_key {
 
 /** A receipt for a path. Copy it freely, change no field, and release one of the copies. All zero: it holds nothing. */
 typedef struct canopy_lock {
-  uint64_t node;
+  uint64_t node;        /**< names the lock within its index */
   uint32_t length;      /**< matched units */
   uint32_t full_length; /**< units that are resident in the whole-path group, at least `length` */
   uint32_t from[CANOPY_MOST_GROUPS];

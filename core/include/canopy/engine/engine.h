@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <canopy/base/registry.h>
 #include <canopy/engine/agreement.h>
 #include <canopy/engine/counters.h>
@@ -107,8 +108,9 @@ class Engine {
   const std::string& policy(std::size_t group) const;
   /// Returns the pages of a group that requests own. REQUIRES: the group exists.
   std::uint64_t owned_pages(std::size_t group) const;
-  /// Returns warnings that a reader of the figures must know, one sentence each.
-  const std::vector<std::string>& notes() const;
+  /// Returns the reasons why figures of this engine are not those of the configured one: memory that the system refused
+  /// to a pool, an index or the host tier, and components that failed. They stay. Empty: there are none.
+  Doubts doubts() const;
 
   /// The error message for a policy that the index cannot follow.
   static constexpr const char* kOtherOrder =
@@ -167,7 +169,7 @@ class Engine {
   auto guarded(const char* name, Call&& call) const;
   template <class Call>
   auto guarded(const char* name, std::size_t group, Call&& call) const;
-  void misused(std::string sentence) const;
+  void misused(std::string_view sentence) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -5,7 +5,9 @@
 #include <canopy/feed/sink.h>
 #include <canopy/prefix_index.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +60,14 @@ class IndexSession {
 
   /// Returns the id of a namespace. Sets `is_new` to true if the namespace was unknown.
   NamespaceId intern(const Space& space, bool& is_new);
+  /// Returns the id of a namespace; nothing if it was never interned, or was forgotten.
+  std::optional<NamespaceId> find(const Space& space) const;
+  /// Returns the number of namespaces.
+  std::size_t spaces() const;
+  /// Forgets the namespaces that have no nodes and of which `in_use` returns false: their ids may be those of others
+  /// later. With a feed it does nothing, because readers sum by namespace. REQUIRES: the caller has no id of such a
+  /// namespace any longer.
+  void forget_spaces(const std::function<bool(NamespaceId)>& in_use);
   const std::string& name_of(NamespaceId space) const;
 
   /// Counts an operation of the caller and publishes it.

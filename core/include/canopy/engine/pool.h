@@ -7,9 +7,11 @@
 #include <canopy/slot_allocator.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,6 +74,37 @@ struct PoolSegment {
   }
 };
 
+/// A set of segment numbers whose changes need no memory.
+class SegmentSet {
+ public:
+  /// Makes room for the numbers below `end`.
+  void reserve(std::size_t end) {
+    if (bits_.size() < (end + 63) / 64) bits_.resize(std::max((end + 63) / 64, 2 * bits_.size()));
+  }
+  void set(std::size_t number, bool in) {
+    const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+    if (in) bits_[number / 64] |= bit, first_ = std::min(first_, number / 64);
+    else bits_[number / 64] &= ~bit;
+  }
+  /// Returns the lowest number; nothing if the set is empty.
+  std::optional<std::size_t> first() {
+    while (first_ < bits_.size() && bits_[first_] == 0) ++first_;
+    if (first_ == bits_.size()) return {};
+    return first_ * 64 + static_cast<std::size_t>(std::countr_zero(bits_[first_]));
+  }
+  /// Calls each(number) for all numbers in their order. It may remove the number.
+  template <class Each>
+  void each(Each&& each) const {
+    for (std::size_t word = first_; word < bits_.size(); ++word)
+      for (std::uint64_t left = bits_[word]; left != 0; left &= left - 1)
+        each(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+  }
+
+ private:
+  std::vector<std::uint64_t> bits_;
+  std::size_t first_ = 0;  ///< no word before it has a bit
+};
+
 /// A holder of pages that a draining pool waits for: a request, or, if `request` is 0, a node that is pinned or under
 /// retention.
 struct Blocker {
@@ -103,8 +136,9 @@ class Pool {
   /// than requested the pool starts smaller, and memory() reports it.
   Result<std::monostate> open();
 
-  /// Fills `out` with pages for `owner`. Returns false, and changes nothing, if too few pages are free.
-  bool allocate(std::span<Page> out, std::uint64_t owner);
+  /// Fills `out` with pages for `owner`. Returns false, and changes nothing, if too few pages are free, or if the
+  /// system has no memory. Never throws.
+  bool allocate(std::span<Page> out, std::uint64_t owner) noexcept;
   /// Grows if fewer than `count` pages are free, as far as allowed. Returns the number of pages that are still missing.
   std::uint64_t shortfall(std::uint64_t count);
   /// Frees pages. Returns false, and changes nothing, if one of them is not in use: the caller does not own it.
@@ -122,6 +156,9 @@ class Pool {
   /// Drains segments down to a lower limit. A higher one only makes draining segments available again: the pool grows
   /// on demand.
   void go_to_limit();
+  /// Returns true if pages above the limit are offered: the allocator did not withdraw them, or go_to_limit() was not
+  /// called.
+  bool above_limit() const { return offered_ > parts_.limit; }
   /// Returns true if pages are in use in draining segments.
   bool draining() const { return draining_ > 0; }
   /// Returns true if a draining page was freed since the last reap().
@@ -131,7 +168,7 @@ class Pool {
   /// Returns the number of pages in use above the limit.
   std::uint64_t surplus() const;
   /// Fills `to` with new pages and copies the rows of `from` to them. Returns false, and changes nothing, if too few
-  /// pages are free. `from` stays in use.
+  /// pages are free, or if the store does not copy the rows. `from` stays in use. Waits for the store.
   bool relocate(std::span<const Page> from, std::span<Page> to);
   /// Updates the draining segments, and releases the memory of empty ones, except for those that keep it
   /// (`idle_segments`).
@@ -153,10 +190,16 @@ class Pool {
   /// Replaces the policy, and returns the previous one.
   std::shared_ptr<EvictionStrategy> use_policy(std::shared_ptr<EvictionStrategy> policy);
   /// Returns the most pages that the pool may have: the configured limit (kUnlimited: none), or its present size once
-  /// the system has refused more memory. The pool tries again after it has handed out the number of pages of a segment.
+  /// the system has refused more memory. The pool tries again after it has handed out the number of pages of a segment,
+  /// and after it was asked to grow a number of times, which doubles; a pool without pages tries each time.
   std::uint64_t limit() const { return refused_ ? offered() : parts_.limit; }
-  /// Returns a message with the figures of memory that the system refused. Empty if it refused none.
+  /// Returns true if the system refused memory when it was asked last.
+  bool was_refused() const { return refused_; }
+  /// Returns a message with the figures of memory that the system refused. Empty if it refused none, or if the pool may
+  /// have what was wanted since then.
   std::string memory() const;
+  /// Returns the number of times that the system refused memory.
+  std::uint64_t refusals() const { return refusals_; }
   std::uint32_t segment_pages() const { return parts_.segment_pages; }
   /// Returns the segments by number: segment i holds the pages from i * segment_pages on.
   std::span<const PoolSegment> segments() const { return segments_; }
@@ -177,12 +220,16 @@ class Pool {
  private:
   Occupancy raw_occupancy() const;
   bool grow();
+  bool grow_segment();
+  bool may_ask();
+  PoolSegment* next_segment();
   bool back(PoolSegment& segment);
+  void file(const PoolSegment& segment);
   template <class Each>
   bool take(std::span<Page> out, Each&& each);
   bool mark(Page first, std::size_t count, bool out);
   void refuse(std::span<const Page> taken, Page page);
-  void withdraw(PoolSegment& segment, std::uint32_t pages);
+  bool withdraw(PoolSegment& segment, std::uint32_t pages);
   std::uint64_t page_bytes() const;
   std::uint32_t number_of(const PoolSegment& segment) const { return segment.all.first / parts_.segment_pages; }
   std::uint64_t& owner(Page page) { return owners_[page / parts_.segment_pages][page % parts_.segment_pages]; }
@@ -191,13 +238,16 @@ class Pool {
   HandedOut handed_out_;
   std::vector<Segment> last_runs_;
   std::vector<PoolSegment> segments_;
+  SegmentSet backed_, absent_;      ///< segments that can offer more pages, with memory and without
   std::uint64_t offered_ = 0;       ///< pages offered and not withdrawn, without page 0
   std::vector<std::uint64_t> out_;  ///< one bit per page: set while it is in use, independently of the allocator
   std::uint64_t draining_ = 0;      ///< draining pages in use at the last reap()
   std::uint64_t changes_ = 0;
-  bool drained_ = false;      ///< a draining page was freed since then
-  bool refused_ = false;      ///< the system refused memory
-  std::uint64_t ask_at_ = 0;  ///< total of pages handed out at which the pool tries again
+  bool drained_ = false;  ///< a draining page was freed since then
+  bool refused_ = false;  ///< the system refused memory
+  std::uint64_t refusals_ = 0;
+  std::uint64_t ask_at_ = 0;                 ///< total of pages handed out at which the pool tries again
+  std::uint32_t asked_ = 0, ask_after_ = 1;  ///< times it was asked to grow since it tried, and at which it tries again
   struct Freed {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
   };

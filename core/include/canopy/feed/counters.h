@@ -175,7 +175,9 @@ enum class CounterUnit : std::uint8_t { items, tokens, pages, bytes, bytes_per_s
   X(awaited_calls_storage, storage, gauge, items, one, one, "canopy_rank_awaited_calls",                            \
     "Calls that have ended on this rank but not on every other one. Absent: it is the only rank.")                  \
   X(worse_calls_storage, storage, rare, items, one, one, "canopy_rank_worse_calls_total",                           \
-    "Calls with a worse result on another rank than on this one.")
+    "Calls with a worse result on another rank than on this one.")                                                  \
+  X(refused_pages_host, host, rare, pages, group, one, "canopy_tier_refused_tokens_total",                          \
+    "Tokens of pages of a tier for which the system refused memory.")
 
 // clang-format off
 enum class Counter : std::uint8_t {

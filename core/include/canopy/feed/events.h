@@ -19,8 +19,8 @@ namespace canopy::event {
 
 template <class... Kinds>
 struct ListOfEvents {
-  /// Calls visit with the event's struct, unless the event has invalid values. Returns false if its kind is not in the
-  /// list.
+  /// Calls visit with the event's struct; visit.invalid(), if there is such a function, if the event has values that no
+  /// engine sends. Returns false if its kind is not in the list.
   template <class Visit>
   static bool visit(const Event& event, Visit&& visit) {
     using Visited = std::remove_reference_t<Visit>;
@@ -51,7 +51,10 @@ struct ListOfEvents {
     static_assert(offsetof(T, kind) == offsetof(Event, kind) && offsetof(T, group) == offsetof(Event, group));
     const auto it = std::bit_cast<T>(event);
     if constexpr (requires { it.valid(); }) {
-      if (!it.valid()) return;
+      if (!it.valid()) {
+        if constexpr (requires { visit.invalid(); }) visit.invalid();
+        return;
+      }
     }
     visit(it);
   }

@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 namespace canopy {
 
@@ -38,7 +40,8 @@ struct FeedHeader : FeedShape {
   alignas(64) std::atomic<std::uint64_t> claimed;  ///< events so far, including those that are being written
   std::atomic<std::uint64_t> committed;            ///< events so far of whole operations
   std::atomic<std::uint64_t> taken;                ///< commands that the engine has taken
-  std::atomic<std::uint32_t> closed;               ///< 1 once the writer has closed the feed
+  std::atomic<std::uint32_t> closed;               ///< 1 once the writer has closed the feed; a recording: RecordingEnd
+  std::atomic<std::uint64_t> sum;  ///< a recording that was closed: RecordingSum of all before and behind
 
   /// Completes the header. The writer calls it last; until then readers ignore the header.
   void begin() { mark().store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release); }
@@ -48,6 +51,46 @@ struct FeedHeader : FeedShape {
 };
 static_assert(sizeof(FeedHeader) <= FeedHeader::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Values of FeedHeader::closed in a recording.
+struct RecordingEnd {
+  static constexpr std::uint32_t kNotMarked = 0;  ///< an earlier version wrote it, which marked no end
+  /// Its writer closed it: it has `committed` events, and their sum is `sum`.
+  static constexpr std::uint32_t kClosed = 1;
+  /// Its writer writes it now, or was killed. No single bit makes another of these values of it.
+  static constexpr std::uint32_t kOpen = 0x6e65706f;
+};
+
+/// A checksum over the header's facts and the events of a recording, in the order of the file. It finds accidents: bits
+/// that flipped, and parts that moved or are gone.
+class RecordingSum {
+ public:
+  explicit RecordingSum(const FeedShape& shape) { add_bytes(&shape, sizeof(shape)); }
+  void add(const Event* events, std::size_t count) { add_bytes(events, count * sizeof(Event)); }
+  std::uint64_t value() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t lane : lanes_) sum = next(sum, lane);
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kWord = sizeof(std::uint64_t), kLanes = sizeof(Event) / kWord;
+  static_assert(sizeof(FeedShape) % kWord == 0 && std::has_unique_object_representations_v<FeedShape>);
+  static constexpr std::uint64_t next(std::uint64_t sum, std::uint64_t word) {
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+    return sum ^ sum >> 32;
+  }
+  void add_bytes(const void* from, std::size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(from);
+    for (std::size_t i = 0; i < bytes / kWord; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, at + i * kWord, kWord);
+      lanes_[i % kLanes] = next(lanes_[i % kLanes], word);
+    }
+  }
+
+  std::uint64_t lanes_[kLanes] = {};
+};
 
 /// The part that every reader may write. The engine treats a change of a value only as a hint, and never relies on it.
 struct FeedDesk {

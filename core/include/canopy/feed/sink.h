@@ -28,8 +28,9 @@ std::string flaw_of_name(const FeedConfig& feed);
 /// The memory or file behind a FeedWriter.
 ///
 /// A recording is written to PATH.part, which can already be read, and finish() renames it to PATH. It replaces only an
-/// empty file or a recording, and only its user can read it. If the process is killed, PATH.part remains until the next
-/// recording to PATH. Only one process may record to a PATH at a time.
+/// empty file or a recording, and only its user can read it. finish() also marks the end in the header (RecordingEnd).
+/// If the process is killed, PATH.part remains, without that mark, until the next recording to PATH. Only one process
+/// may record to a PATH at a time.
 ///
 /// In a forked child the feed is closed: the child's engine sends nothing, and the parent's feed goes on.
 class FeedSink {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/base/doubts.h>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -97,5 +98,13 @@ class InOrder {
   std::size_t held_bytes_ = 0;
   Counts counts_;
 };
+
+/// Returns the doubt of figures of a stream with these counts: messages that never came.
+inline Doubts doubts_of(const InOrder::Counts& counts) {
+  if (counts.missing == 0) return {};
+  return {{Doubt::Kind::lost, counts.missing,
+           std::to_string(counts.missing) + (counts.missing == 1 ? " message" : " messages") +
+               " of the stream never came: blocks that were stored or removed in between are not known"}};
+}
 
 }  // namespace canopy::kv_events

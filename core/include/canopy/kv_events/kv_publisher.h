@@ -20,6 +20,8 @@ namespace canopy::kv_events {
 /// leaves a gap in its sequence. A client of the replay endpoint (DEALER) sends an empty frame and a sequence (8 bytes,
 /// most significant first). It receives each kept batch from that sequence on as an empty frame, topic, sequence and
 /// batch; a sequence of eight bytes ff marks the end. The newest 10,000 batches are kept, at most 64 MiB.
+///
+/// A forked child leaves the publisher to its parent: it publishes nothing, and has none of its sockets.
 class KvPublisher {
  public:
   /// Binds the endpoints and starts the thread. An error names the endpoint and the system's reason.
@@ -36,7 +38,7 @@ class KvPublisher {
   struct Figures {
     std::uint64_t batches = 0, bytes = 0;    ///< Published batches and their bytes.
     std::uint64_t stored = 0, removed = 0;   ///< Blocks.
-    std::uint64_t losses = 0;                ///< Times that the queue was full, and everything was sent again.
+    std::uint64_t losses = 0;                ///< Times that everything was sent again: see TreeQueue.
     std::uint64_t left_out = 0;              ///< Namespaces left out, because the salt needs over half of the queue.
     std::uint64_t subscribers = 0;           ///< Connected subscribers.
     std::uint64_t replayed = 0;              ///< Batches sent to clients of the replay endpoint.

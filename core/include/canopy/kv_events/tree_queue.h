@@ -19,8 +19,8 @@ namespace canopy::kv_events {
 /// queue starts again at its first byte.
 ///
 /// If the reader is so late that a record does not fit, the queue either waits for it, or drops everything until the
-/// engine sends the whole tree again. A namespace whose salt could never fit is left out with its nodes, since a client
-/// chooses the salt.
+/// engine sends the whole tree again. It also drops everything if the reader had no memory for a record. A namespace
+/// whose salt could never fit is left out with its nodes, since a client chooses the salt.
 class TreeQueue final : public TreeListener {
  public:
   enum class WhenFull {
@@ -42,6 +42,8 @@ class TreeQueue final : public TreeListener {
   void cleared(const event::Cleared& all) override;
   bool turn() override;
   void resync() override;
+  /// Drops all further calls: the reader has gone.
+  void stop() noexcept { when_full_ = WhenFull::drop, lost_ = true; }
 
   // The reader's thread:
   enum class Kind : std::uint8_t { space, added, filled, tombstoned, split, removed, cleared };
@@ -70,6 +72,9 @@ class TreeQueue final : public TreeListener {
   /// Returns the number of namespaces that are left out.
   std::uint64_t left_out() const { return left_out_count_.load(std::memory_order_relaxed); }
   void want_resync() { wanted_.store(true, std::memory_order_release); }
+  /// Has the engine lose what is queued, and everything until the next resync: the reader could not use a record. Pass
+  /// over all records until breaks() has grown.
+  void lose() noexcept { useless_.store(true, std::memory_order_release); }
 
   bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   const FeedShape& shape() const { return shape_; }
@@ -80,12 +85,14 @@ class TreeQueue final : public TreeListener {
 
  private:
   std::byte* room(std::size_t bytes);
+  void lost() noexcept;
+  bool has_mark(std::size_t space) noexcept;
   bool has_room(std::uint64_t until);
   /// Returns a new record after the newest, with room for `more` bytes. Null: there is no room, and it is lost.
   Record* put(Kind kind, std::uint64_t node, std::size_t more = 0);
   void begin_at_start();
 
-  const WhenFull when_full_;
+  WhenFull when_full_;
   FeedShape shape_;
   std::vector<std::string> groups_;
   std::byte* base_ = nullptr;
@@ -95,7 +102,7 @@ class TreeQueue final : public TreeListener {
   bool lost_ = false;
   std::vector<bool> left_out_;               ///< Namespaces that are left out, by number.
   std::uint64_t reading_ = 0, read_to_ = 0;  ///< The reader's place, and the end of its record.
-  std::atomic<bool> begun_{false}, wanted_{false};
+  std::atomic<bool> begun_{false}, wanted_{false}, useless_{false};
   std::atomic<std::uint64_t> breaks_{0}, left_out_count_{0};
   alignas(64) std::atomic<std::uint64_t> head_{0}, start_{0};  ///< The engine's thread: records are whole up to head_.
   alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< The reader's: everything before it may be overwritten.

@@ -209,6 +209,201 @@ TEST_CASE("retention: the part that is resident is kept from the begin of the re
   check_settled(*world.engine);
 }
 
+namespace {
+
+/// Runs a prompt of tenant a in chunks, with a promise of 32 tokens, and commits each, or all at its end. Returns what
+/// is left of the promise then.
+std::uint32_t serve_in_chunks(Engine& engine, const std::vector<Token>& prompt, std::uint32_t chunk,
+                              bool commits = true) {
+  const std::vector<Retention> retention{{.tokens = 32, .us = 1'000}};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine.intern({.tenant = "a"});
+  spec.retention = retention;
+  spec.chunk = chunk;
+  REQUIRE(engine.admits(spec).verdict == Admission::Verdict::now);
+  Request request = engine.begin(spec);
+  CHECK(request.retained() == 32);
+  const auto size = static_cast<std::uint32_t>(prompt.size());
+  for (std::uint32_t done = 0; done < size;) {
+    done = std::min(done + chunk, size);
+    REQUIRE(request.reserve(size, done));
+    if (commits) request.commit(done);
+    else request.advance(done);
+  }
+  request.finish(size);
+  return request.retained();
+}
+
+std::unique_ptr<Engine> windowed(std::uint32_t window) {
+  return engine_of(kFile, {"groups.full.capacity=512", "tenants.a.pins=64", "groups.window.reach=8",
+                           "groups.window.capacity=" + std::to_string(window), "groups.window.allocator=free_list",
+                           "groups.window.eviction=lru"});
+}
+
+}  // namespace
+
+TEST_CASE("retention: the window at the end of a promise stays though the request's own window moves on") {
+  for (const std::uint32_t window : {40U, 64U, 512U})
+    for (const std::size_t length : {65U, 129U, 257U}) {
+      CAPTURE(window);
+      CAPTURE(length);
+      const auto engine = windowed(window);
+      CHECK(serve_in_chunks(*engine, tokens(1, length), 16) == 32);
+      CHECK(engine->tenants()[1].locked == 32);
+      RequestSpec again = arrival(tokens(1, 33));
+      const auto prompt = tokens(1, 33);
+      again.prompt = prompt;
+      again.space = engine->intern({.tenant = "a"});
+      CHECK(engine->begin(again).matched() == 32);
+      engine->turn(2'000);
+      check_settled(*engine);
+    }
+}
+
+TEST_CASE("retention: a window that is gone when its tokens are committed takes the promise back, and it is counted") {
+  const auto engine = windowed(40);
+  CHECK(serve_in_chunks(*engine, tokens(1, 65), 16, false) == 0);
+  CHECK(engine->tenants()[1].refused_pins == 32);
+  CHECK(engine->tenants()[1].locked == 0);
+  engine->turn(2'000);
+  check_settled(*engine);
+}
+
+TEST_CASE("retention: a match that ends beyond a promise whose window has left takes the promise back") {
+  const auto engine = windowed(40);
+  const auto prompt = tokens(1, 65);
+  const Retention wanted{32, 1'000};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  Request first = engine->begin(spec);
+  for (std::uint32_t done = 16; done <= 64; done += 16) {
+    REQUIRE(first.reserve(64, done));
+    first.commit(done);
+  }
+  engine->make_free(1, 10);
+  spec.retention = {&wanted, 1};
+  const Request second = engine->begin(spec);
+  CHECK(second.matched() == 64);
+  CHECK(second.retained() == 0);
+  CHECK(engine->tenants()[1].refused_pins == 32);
+}
+
+TEST_CASE("retention: a request that finds room only without the window that it keeps goes on without it") {
+  const auto engine = windowed(24);  // a window, a chunk, and no page more
+  CHECK(serve_in_chunks(*engine, tokens(1, 129), 16) == 0);
+  CHECK(engine->tenants()[1].refused_pins == 32);
+  CHECK(engine->tenants()[1].locked == 0);
+  check_settled(*engine);
+}
+
+TEST_CASE("retention: a request that finds room only without the window of what it found goes on without it") {
+  const auto engine = windowed(24);
+  const auto prompt = tokens(1, 129);
+  const std::vector<Token> start(prompt.begin(), prompt.begin() + 33);
+  {
+    RequestSpec spec = arrival(start);
+    spec.space = engine->intern({.tenant = "a"});
+    Request request = engine->begin(spec);
+    for (const std::uint32_t done : {16U, 32U, 33U}) {
+      REQUIRE(request.reserve(33, done));
+      request.commit(done);
+    }
+    request.finish(33);
+  }
+  CHECK(serve_in_chunks(*engine, prompt, 16) == 0);
+  CHECK(engine->tenants()[1].refused_pins == 32);
+  CHECK(engine->tenants()[1].kept == 0);
+  check_settled(*engine);
+}
+
+TEST_CASE("retention: what was promised and taken back is given back once, to whom it was charged") {
+  const auto engine = engine_of(
+      kFile, {"groups.full.capacity=512", "tenants={ \"*\": { together: true, pins: 24 } }", "groups.window.reach=8",
+              "groups.window.capacity=40", "groups.window.allocator=free_list", "groups.window.eviction=lru"});
+  const auto prompt = tokens(1, 65), other = tokens(500, 25);
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "b"});
+  const Retention wanted{24, 100}, some{8, 100};
+  spec.retention = {&wanted, 1};
+  {
+    Request request = engine->begin(spec);
+    REQUIRE(request.retained() == 24);
+    for (std::uint32_t done = 16; done <= 64; done += 16) {
+      REQUIRE(request.reserve(65, done));
+      request.advance(done);
+    }
+    request.commit(64);
+    REQUIRE(request.retained() == 0);
+    REQUIRE(engine->set_share("b", {.pins = 8}));
+  }
+  spec = arrival(other);
+  spec.space = engine->intern({.tenant = "c"});
+  spec.retention = {&some, 1};
+  CHECK(engine->begin(spec).retained() == 8);
+}
+
+TEST_CASE("retention: a tenant of the others that gets a share of its own takes its charges along") {
+  const auto engine = engine_of(kFile, {"tenants={ \"*\": { together: true, pins: 24 } }"});
+  const auto prompt = tokens(1, 25), second = tokens(500, 25);
+  const std::vector<Retention> retention{{.tokens = 24, .us = 100}};
+  const auto begin = [&](const char* tenant, const std::vector<Token>& tokens) {
+    RequestSpec spec = arrival(tokens);
+    spec.space = engine->intern({.tenant = tenant});
+    spec.retention = retention;
+    return engine->begin(spec);
+  };
+  const auto finish = [&](Request request) {
+    REQUIRE(request.reserve(25));
+    request.finish(25);
+  };
+  const auto use = [&](const std::string& tenant) {
+    for (const TenantUse& one : engine->tenants())
+      if (one.name == tenant) return one;
+    return TenantUse{};
+  };
+  engine->turn(1);
+  SUBCASE("what is kept") {
+    finish(begin("b", prompt));
+    REQUIRE(use("*").kept == 24);
+    REQUIRE(engine->set_share("b", {.pins = 8}));
+  }
+  SUBCASE("what is promised") {
+    Request request = begin("b", prompt);
+    for (int more = 0; more < 6; ++more) REQUIRE(engine->set_share("t" + std::to_string(more), {}));
+    REQUIRE(engine->set_share("b", {.pins = 8}));
+    CHECK(begin("c", second).retained() == 24);  // the others have their budget back
+    finish(std::move(request));
+  }
+  SUBCASE("what is kept for a running request") {
+    finish(begin("b", prompt));
+    const Request request = begin("b", prompt);
+    REQUIRE(engine->set_share("b", {.pins = 8}));
+    CHECK(use("b").kept == 24);  // both retentions share it
+  }
+  CHECK(use("*").kept == 0);
+  CHECK(use("b").kept == 24);
+  CHECK(use("b").locked == 24);
+  CHECK(begin("b", second).retained() == 0);
+  engine->turn(1'000);
+  CHECK(use("b").kept == 0);
+  CHECK(begin("c", second).retained() == 24);
+  check_settled(*engine);
+}
+
+TEST_CASE("retention: a policy sees one priority of a request, the highest that its retention asks for") {
+  struct Seen final : EvictionStrategy {
+    Rank rank(const NodeFacts& node) override { return {0, node.last_access}; }
+    void arrived(const RequestFacts& request) override { priorities.push_back(request.priority); }
+    void ended(const RequestFacts& request, Path&) override { priorities.push_back(request.priority); }
+    std::vector<std::int32_t> priorities;
+  };
+  World world;
+  const auto seen = std::make_shared<Seen>();
+  REQUIRE(world.engine->use_policy(0, seen, "seen"));
+  world.serve("a", tokens(1, 25), {{.tokens = 24, .us = 10, .priority = 5}, {.tokens = 8, .us = 1, .priority = 2}});
+  CHECK(seen->priorities == std::vector<std::int32_t>{5, 5});
+}
+
 TEST_CASE("retention: random requests never exceed the budget, and all pages come back") {
   Random random(7);
   for (int round = 0; round < 20; ++round) {

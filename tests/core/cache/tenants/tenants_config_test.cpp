@@ -243,3 +243,40 @@ TEST_CASE("tenants: a policy that throws costs only its own order, also that of 
     CHECK((*engine)->ledger().reports()[0] == "eviction strategy 'throws' (a test), rank: it threw: no rank");
   }
 }
+
+TEST_CASE("tenants: after a policy threw, a ceiling evicts by lru as well, and not by ranks of both") {
+  /// Evicts the newest first, and fails when it is told to.
+  struct Newest final : EvictionStrategy {
+    bool fails = false;
+    Rank rank(const NodeFacts& node) override {
+      if (fails) throw std::runtime_error("no rank");
+      return {0, ~node.last_access};
+    }
+  };
+  const auto engine = engine_of(kSmall, {"tenants={ a: { ceiling: 32 } }"});
+  const auto newest = std::make_shared<Newest>();
+  REQUIRE(engine->use_policy(0, newest, "newest"));
+  const NamespaceId space = engine->intern({.tenant = "a"});
+  const auto prompt_of = [](Token number) { return tokens(1'000 * number, 8); };
+  const auto serve = [&](Token number) {
+    const auto prompt = prompt_of(number);
+    RequestSpec spec = arrival(prompt, 0);
+    spec.space = space;
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(8));
+    request.finish(8);
+  };
+  const auto resident = [&](Token number) {
+    const auto prompt = prompt_of(number);
+    RequestSpec spec = arrival(prompt, 0);
+    spec.space = space;
+    return engine->find(spec).length == 8;
+  };
+  for (const Token number : {1U, 2U, 3U}) serve(number);
+  newest->fails = true;
+  for (const Token number : {4U, 5U}) serve(number);
+  CHECK_FALSE(resident(1));  // the oldest; ranks of both policies say 4
+  for (const Token number : {2U, 3U, 4U, 5U}) CHECK(resident(number));
+  CHECK(engine->policy(0) == "lru");
+  CHECK(engine->doubts().size() == 1);
+}

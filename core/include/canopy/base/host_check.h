@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace canopy::inspector {
+namespace canopy {
 
 /// Decides which requests a browser may send here. A page of another site can send its own requests to this server, and
 /// can let its own name lead to this machine (DNS rebinding). Both are visible in Host and Origin, which no page can
@@ -31,4 +31,4 @@ bool is_same_origin(std::string_view origin, std::string_view host);
 /// Returns an error message, to follow "--host"; empty if the name is valid.
 std::string flaw_of_host(std::string_view name);
 
-}  // namespace canopy::inspector
+}  // namespace canopy

@@ -1,13 +1,12 @@
-#include "host_check.h"
-
 #include <arpa/inet.h>
+#include <canopy/base/host_check.h>
 #include <canopy/base/printable.h>
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
-namespace canopy::inspector {
+namespace canopy {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -72,4 +71,4 @@ std::string flaw_of_host(std::string_view name) {
   return " is " + in_quotes(name) + "; expected a host name without a port, such as canopy.example.org";
 }
 
-}  // namespace canopy::inspector
+}  // namespace canopy

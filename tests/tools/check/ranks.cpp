@@ -1,0 +1,134 @@
+#include "ranks.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <conformance/model/mismatch.h>
+
+namespace canopy::check {
+
+/// The place where the ranks exchange values.
+class Meeting {
+ public:
+  explicit Meeting(unsigned ranks) : ranks_(ranks) {}
+
+  /// Waits for the other ranks. Returns an error if one of them does not come.
+  const char* least(std::span<std::int64_t> values) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t turn = turn_;
+    if (came_ == 0) least_.assign(values.begin(), values.end());
+    for (std::size_t i = 0; i < values.size(); ++i) least_[i] = std::min(least_[i], values[i]);
+    if (++came_ == ranks_) {
+      agreed_ = least_;
+      came_ = 0;
+      ++turn_;
+      all_.notify_all();
+    }
+    all_.wait(lock, [&] { return turn_ != turn || left_ > 0; });
+    if (turn_ == turn) return "another rank makes no exchange";
+    std::ranges::copy(agreed_, values.begin());
+    return nullptr;
+  }
+  void begin() { came_ = left_ = 0; }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    ++left_;
+    all_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  std::vector<std::int64_t> least_, agreed_;
+  unsigned ranks_, came_ = 0, left_ = 0;
+  std::uint64_t turn_ = 0;
+};
+
+namespace {
+
+class Member final : public Agreement {
+ public:
+  explicit Member(Meeting& meeting) : meeting_(meeting) {}
+  const char* least(std::span<std::int64_t> values) override {
+    const Scarcity::Pause ours;
+    return meeting_.least(values);
+  }
+
+ private:
+  Meeting& meeting_;
+};
+
+}  // namespace
+
+Ranks::~Ranks() = default;
+
+Result<std::unique_ptr<Ranks>> Ranks::create(const std::string& engine, unsigned ranks, const Registry& registry) {
+  auto all = std::make_unique<Ranks>();
+  all->meeting_ = std::make_unique<Meeting>(ranks);
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    all->agreements_.push_back(std::make_unique<Member>(*all->meeting_));
+    auto subject = Subject::create(engine, registry, rank, ranks, ranks > 1 ? all->agreements_.back().get() : nullptr);
+    if (!subject) return subject.error();
+    all->trials_.push_back(std::make_unique<Trial>(**subject, registry, rank));
+    all->subjects_.push_back(std::move(*subject));
+  }
+  return all;
+}
+
+/// Calls work(trial) for each rank; at the same time if they may meet. Throws what the first of them throws.
+template <class Work>
+void Ranks::each(bool may_meet, Work&& work) {
+  if (trials_.size() == 1) return work(*trials_[0]);
+  std::vector<std::exception_ptr> thrown(trials_.size());
+  const auto run = [&](std::size_t rank) {
+    try {
+      work(*trials_[rank]);
+    } catch (...) {
+      thrown[rank] = std::current_exception();
+    }
+    if (may_meet) meeting_->leave();
+  };
+  meeting_->begin();
+  std::vector<std::jthread> others;
+  for (std::size_t rank = 1; may_meet && rank < trials_.size(); ++rank) others.emplace_back(run, rank);
+  run(0);
+  others.clear();
+  for (std::size_t rank = 1; !may_meet && rank < trials_.size(); ++rank) run(rank);
+  for (const auto& one : thrown)
+    if (one) std::rethrow_exception(one);
+}
+
+void Ranks::apply(const Operation& operation) {
+  const Verb verb = operation.verb;
+  const Faults& faults = subjects_[0]->faults;
+  const bool may_meet =
+      verb == Verb::turn || verb == Verb::bring || verb == Verb::reopen || faults.lies_in > 0 || faults.lied;
+  each(may_meet, [&](Trial& trial) { trial.apply(operation); });
+  compare("an operation");
+}
+
+void Ranks::finish() {
+  each(true, [](Trial& trial) { trial.finish(); });
+  compare("the end");
+}
+
+void Ranks::compare(const char* after) const {
+  const Trial& first = *trials_[0];
+  for (std::size_t rank = 1; rank < trials_.size(); ++rank) {
+    const Trial& other = *trials_[rank];
+    if (first.over() || other.over() || first.may_part()) continue;
+    if (first.engine().digest() != other.engine().digest() ||
+        first.engine().live_requests() != other.engine().live_requests())
+      test::disagree("after {}: the engines of ranks 0 and {} have made different decisions", after, rank);
+    const auto ours = first.engine().tenants(), theirs = other.engine().tenants();
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
+      if (ours[i].kept != theirs[i].kept || ours[i].locked != theirs[i].locked)
+        test::disagree("after {}: tenant '{}' keeps {} tokens on rank 0, and {} on rank {}", after, ours[i].name,
+                       ours[i].kept, theirs[i].kept, rank);
+  }
+}
+
+}  // namespace canopy::check

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "subject.h"
+#include "trial.h"
+
+namespace canopy::check {
+
+class Meeting;
+
+/// The engines of all ranks of a model, each with its trial, under the same operations. After each operation all
+/// have to be equal. Each rank runs in a thread of its own while an operation may let time pass.
+class Ranks {
+ public:
+  static Result<std::unique_ptr<Ranks>> create(const std::string& engine, unsigned ranks, const Registry& registry);
+  ~Ranks();
+
+  /// Runs an operation on all ranks, and checks that they agree. Throws a test::Mismatch.
+  void apply(const Operation& operation);
+  void finish();
+
+  const Trial& first() const { return *trials_[0]; }
+  const Subject& subject() const { return *subjects_[0]; }
+
+ private:
+  template <class Work>
+  void each(bool may_meet, Work&& work);
+  void compare(const char* after) const;
+
+  std::unique_ptr<Meeting> meeting_;
+  std::vector<std::unique_ptr<Agreement>> agreements_;  ///< outlive the engines
+  std::vector<std::unique_ptr<Subject>> subjects_;
+  std::vector<std::unique_ptr<Trial>> trials_;
+};
+
+}  // namespace canopy::check
