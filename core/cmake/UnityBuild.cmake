@@ -39,8 +39,8 @@ canopy_alone(test_slots tests/plugins/slots/memory_test.cpp tests/plugins/slots/
 if(TARGET test_faults)
   file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/faults/planted/*.fault)
   foreach(list IN LISTS lists)
-    file(STRINGS ${list} file REGEX "^file ")
-    string(REPLACE "file " "" file "${file}")
+    file(STRINGS ${list} file REGEX "^(file|and) ")
+    list(TRANSFORM file REPLACE "^(file|and) " "")
     list(APPEND faulty ${file})
   endforeach()
   foreach(library canopy_base canopy_cache canopy_tiers canopy_engine canopy_kv_events canopy_lab canopy_metrics

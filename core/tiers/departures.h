@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <new>
 #include <vector>
 
 namespace canopy {
@@ -25,29 +24,7 @@ class Departures final : public LeavingVisitor {
     std::size_t first_page = 0;        ///< its first place in the pages of all paths
   };
 
-  void leaving(const Leaving& node) override try {
-    if (on_last_path(node)) {
-      paths_.back().begin = std::min(paths_.back().begin, node.facts.begin);
-      return;
-    }
-    if (words_ + node.words.size() > kMostWords) {
-      forgotten_ += node.facts.length;
-      return;
-    }
-    std::size_t count = pages_.size();
-    for (std::size_t g = 0; g < groups_; ++g) count += node.pages[g].size();
-    if (pages_.capacity() < count) pages_.reserve(std::max(count, 2 * pages_.capacity()));
-    paths_.push_back({node.facts.space,
-                      node.facts.begin,
-                      node.facts.priority,
-                      {node.words.begin(), node.words.end()},
-                      pages_.size()});
-    for (std::size_t g = 0; g < groups_; ++g) pages_.insert(pages_.end(), node.pages[g].begin(), node.pages[g].end());
-    words_ += node.words.size();
-  } catch (const std::bad_alloc&) {
-    forgotten_ += node.facts.length;
-    ++lacked_;
-  }
+  void leaving(const Leaving& node) override;
 
   std::vector<Departure>& paths() { return paths_; }
   /// Returns the pages of one of paths(). Valid until the next call of leaving() or clear().
@@ -73,11 +50,7 @@ class Departures final : public LeavingVisitor {
  private:
   static constexpr std::size_t kMostWords = std::size_t{1} << 24, kUsualPages = std::size_t{1} << 20;
 
-  bool on_last_path(const Leaving& node) const {
-    if (paths_.empty() || paths_.back().space != node.facts.space || paths_.back().words.size() < node.words.size())
-      return false;
-    return std::equal(node.words.begin(), node.words.end(), paths_.back().words.begin());
-  }
+  bool on_last_path(const Leaving& node) const;
 
   std::size_t groups_;
   std::vector<Departure> paths_;

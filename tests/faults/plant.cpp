@@ -10,8 +10,9 @@
 //   - text that stands in the file exactly once
 //   + what stands in its place; PLANTED is true while this fault is switched on
 //
-// Text of several lines has several lines with - or +; lines that begin with # are comments. A fault whose text is
-// not there, or not once, or overlaps another's, is an error with the place of the fault.
+// Text of several lines has several lines with - or +; lines that begin with # are comments. Further pairs of - and +
+// are further places of the same fault, and `and FILE` before a pair says that it is for another file. A fault whose
+// text is not there, or not once, or overlaps another's, is an error with the place of the fault.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +28,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A text that is replaced.
+struct Change {
+  std::string file, right, wrong;
+};
 struct Fault {
   std::string place;  ///< list and line, for messages
-  std::string file, name, sentence, right, wrong;
+  std::string file, name, sentence;
+  std::vector<Change> changes;
 };
 
 struct Error : std::runtime_error {
@@ -54,28 +60,33 @@ void write(const fs::path& path, const std::string& text) {
 void read_list(const fs::path& path, std::vector<Fault>& faults) {
   std::ifstream list(path);
   if (!list) throw Error(fmt::format("{} cannot be read", path.string()));
-  std::string file;
-  bool open = false;
+  std::string file;  // of the next change
+  Fault* fault = nullptr;
   int number = 0;
   for (std::string line; std::getline(list, line);) {
     const std::string place = fmt::format("{}:{}", path.string(), ++number);
-    const auto add = [&](std::string& text, const char* separator) {
-      if (!open) throw Error(place + ": there is no fault yet that this belongs to");
-      text += (text.empty() ? "" : separator) + line.substr(2);
-    };
     if (line.empty() || line.starts_with("#")) continue;
     if (line.starts_with("file ")) {
-      file = line.substr(5), open = false;
-    } else if (line.starts_with("fault ")) {
-      faults.push_back({place, file, line.substr(6), "", "", ""});
-      open = true;
-    } else if (line.starts_with("- ")) {
-      add(faults.back().right, "\n");
-    } else if (line.starts_with("+ ")) {
-      add(faults.back().wrong, "\n");
+      file = line.substr(5), fault = nullptr;
+      continue;
+    }
+    if (line.starts_with("fault ")) {
+      if (fault) file = fault->file;
+      fault = &faults.emplace_back(Fault{place, file, line.substr(6), "", {}});
+      continue;
+    }
+    if (!fault) throw Error(place + ": there is no fault yet that this belongs to");
+    std::vector<Change>& changes = fault->changes;
+    const bool right = line.starts_with("- ");
+    if (line.starts_with("and ")) {
+      file = line.substr(4);
+    } else if (right || line.starts_with("+ ")) {
+      if (right && (changes.empty() || !changes.back().wrong.empty())) changes.push_back({file, "", ""});
+      if (changes.empty()) throw Error(place + ": nothing is replaced by this text");
+      std::string& text = right ? changes.back().right : changes.back().wrong;
+      text += (text.empty() ? "" : "\n") + line.substr(2);
     } else {
-      line.insert(0, "  ");
-      add(faults.back().sentence, " ");
+      fault->sentence += (fault->sentence.empty() ? "" : " ") + line;
     }
   }
 }
@@ -85,33 +96,36 @@ void check(const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
     if (fault.file.empty()) throw Error(fault.place + ": the list does not say which file it is for");
     if (fault.sentence.empty()) throw Error(fault.place + ": the fault has no sentence");
-    if (fault.right.empty()) throw Error(fault.place + ": the fault has no text to replace");
-    if (fault.wrong.find("PLANTED") == std::string::npos)
-      throw Error(fault.place + ": nothing switches the fault on: its text has no PLANTED");
+    if (fault.changes.empty()) throw Error(fault.place + ": the fault has no text to replace");
+    for (const Change& change : fault.changes)
+      if (change.wrong.find("PLANTED") == std::string::npos)
+        throw Error(fault.place + ": nothing switches the fault on: its text has no PLANTED");
     const auto [other, is_new] = places.emplace(fault.name, fault.place);
     if (!is_new) throw Error(fmt::format("{}: a fault has this name already: {}", fault.place, other->second));
   }
 }
 
-/// The text with the faults that are for this file; what is wrong with them goes to `errors`.
+/// The text with the changes that are for this file; what is wrong with them goes to `errors`.
 std::string planted(const std::string& file, const std::string& text, const std::vector<Fault>& faults,
                     std::vector<std::string>& errors) {
   struct Patch {
     std::size_t at;
     const Fault* fault;
+    const Change* change;
     std::size_t number;
   };
   std::vector<Patch> patches;
-  for (std::size_t i = 0; i < faults.size(); ++i) {
-    const Fault& fault = faults[i];
-    if (fault.file != file) continue;
-    std::size_t found = 0, at = 0;
-    for (std::size_t from = text.find(fault.right); from != std::string::npos; from = text.find(fault.right, from + 1))
-      ++found, at = from;
-    if (found == 0) errors.push_back(fmt::format("{}: {} no longer contains this text", fault.place, file));
-    else if (found > 1) errors.push_back(fmt::format("{}: {} contains this text {} times", fault.place, file, found));
-    else patches.push_back({at, &fault, i + 1});
-  }
+  for (std::size_t i = 0; i < faults.size(); ++i)
+    for (const Change& change : faults[i].changes) {
+      if (change.file != file) continue;
+      const std::string &right = change.right, &place = faults[i].place;
+      std::size_t found = 0, at = 0;
+      for (std::size_t from = text.find(right); from != std::string::npos; from = text.find(right, from + 1))
+        ++found, at = from;
+      if (found == 0) errors.push_back(fmt::format("{}: {} no longer contains this text", place, file));
+      else if (found > 1) errors.push_back(fmt::format("{}: {} contains this text {} times", place, file, found));
+      else patches.push_back({at, &faults[i], &change, i + 1});
+    }
   std::sort(patches.begin(), patches.end(), [](const Patch& a, const Patch& b) { return a.at < b.at; });
   std::string result;
   std::size_t done = 0;
@@ -121,12 +135,12 @@ std::string planted(const std::string& file, const std::string& text, const std:
       continue;
     }
     result += text.substr(done, patch.at - done);
-    std::string wrong = patch.fault->wrong;
+    std::string wrong = patch.change->wrong;
     const std::string word = "PLANTED", condition = fmt::format("(canopy_planted == {})", patch.number);
     for (std::size_t at = wrong.find(word); at != std::string::npos; at = wrong.find(word, at + condition.size()))
       wrong.replace(at, word.size(), condition);
     result += wrong;
-    done = patch.at + patch.fault->right.size();
+    done = patch.at + patch.change->right.size();
   }
   return result + text.substr(done);
 }
@@ -148,8 +162,9 @@ void run(const fs::path& source, const fs::path& output, const std::vector<std::
   for (const std::string& list : lists) read_list(list, faults);
   check(faults);
   for (const Fault& fault : faults)
-    if (std::find(files.begin(), files.end(), fault.file) == files.end())
-      throw Error(fmt::format("{}: {} is not among the files that are copied", fault.place, fault.file));
+    for (const Change& change : fault.changes)
+      if (std::find(files.begin(), files.end(), change.file) == files.end())
+        throw Error(fmt::format("{}: {} is not among the files that are copied", fault.place, change.file));
   std::vector<std::string> errors;
   for (const std::string& file : files) {
     const fs::path from = source / file;

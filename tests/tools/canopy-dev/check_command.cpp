@@ -70,10 +70,12 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
   if (reached.fetched > 0) table.row("tiers", plural(reached.fetched, "token") + " fetched from below");
   table.row("limits", fmt::format("{}, {} at once, {} had to wait; {} pinned", plural(reached.resized, "new limit"),
                                   grouped(reached.drained), grouped(reached.blocked), plural(reached.pinned, "node")));
-  table.row("faults", fmt::format("{} in components, {} noticed, {} refused; {} and {} of the process",
-                                  plural(reached.faults, "fault"), plural(reached.lies, "lie"),
-                                  plural(reached.scarce, "allocation"), plural(reached.reopened, "next engine"),
-                                  plural(reached.forks, "fork")));
+  table.row("faults",
+            fmt::format("{} in components, {} noticed, {} refused; {} and {} of the process; {} left before the end, "
+                        "with as many refusals as are written down",
+                        plural(reached.faults, "fault"), plural(reached.lies, "lie"),
+                        plural(reached.scarce, "allocation"), plural(reached.reopened, "next engine"),
+                        plural(reached.forks, "fork"), plural(reached.unproved, "engine")));
   table.print(terminal);
 }
 

@@ -138,7 +138,10 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
   Episodes episodes(options, registry);
   while (!board.stop) {
     const std::uint64_t number = board.next++;
-    if (number >= all || (!options.goes_on && number > board.failed)) return;
+    if (number >= all || (!options.goes_on && number > board.failed)) {
+      self.unfinished = number;
+      return;
+    }
     self.episode = number;
     be_a_child(kPatience);
     try {
@@ -250,11 +253,13 @@ Result<Summary> run(const Options& options, const Registry& registry,
     return all;
   };
   std::map<std::string, Failure> kinds;  // of failures, by what they have in common
+  std::vector<std::uint64_t> unfinished;
   const auto failed = [&](std::uint64_t episode, Verdict verdict) {
     const auto [at, is_new] = kinds.try_emplace(options.goes_on ? kind_of(verdict) : "");
     Failure& kind = at->second;
     if (is_new) kind.episode = kNone, kind.count = 0, kind.seconds = passed();
     ++kind.count;
+    unfinished.push_back(episode);
     if (episode < kind.episode) kind.episode = episode, kind.found = std::move(verdict);
   };
   for (unsigned left = jobs; left > 0;) {
@@ -280,7 +285,6 @@ Result<Summary> run(const Options& options, const Registry& registry,
                  options.seconds > 0 ? passed() / options.seconds : 0);
     progress(std::min(share, 1.0), operations());
   }
-  std::vector<std::uint64_t> unfinished;
   for (unsigned i = 0; i < jobs; ++i) {
     summary.reached.add(board->workers[i].reached);
     summary.episodes += board->workers[i].episodes;

@@ -103,9 +103,9 @@ void Ranks::each(bool may_meet, Work&& work) {
 
 void Ranks::apply(const Operation& operation) {
   const Verb verb = operation.verb;
-  const Faults& faults = subjects_[0]->faults;
   const bool may_meet =
-      verb == Verb::turn || verb == Verb::bring || verb == Verb::reopen || faults.lies_in > 0 || faults.lied;
+      verb == Verb::turn || verb == Verb::bring || verb == Verb::reopen ||
+      std::ranges::any_of(subjects_, [](const auto& one) { return one->faults.lies_in > 0 || one->faults.lied; });
   each(may_meet, [&](Trial& trial) { trial.apply(operation); });
   compare("an operation");
 }

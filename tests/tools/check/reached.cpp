@@ -9,8 +9,9 @@ void Reached::add(const Reached& other) {
       finished += other.finished;
   aborted += other.aborted, promises += other.promises, gaps += other.gaps, flushed += other.flushed;
   resized += other.resized, drained += other.drained, blocked += other.blocked, pinned += other.pinned;
-  fetched += other.fetched, kept += other.kept, faults += other.faults, lies += other.lies, reopened += other.reopened,
-      forks += other.forks, scarce += other.scarce, audits += other.audits, digest += other.digest;
+  fetched += other.fetched, kept += other.kept, faults += other.faults, lies += other.lies, unproved += other.unproved,
+      reopened += other.reopened, forks += other.forks, scarce += other.scarce, audits += other.audits,
+      digest += other.digest;
 }
 
 }  // namespace canopy::check

@@ -100,7 +100,9 @@ void Trial::forgive() {
   if (engine_->ledger().violations() > had)
     disagree("after an operation in which memory was refused, the audit: {}",
              had < reports.size() ? reports[had] : std::string("there are more reports than the ledger keeps"));
-  over_ |= had > 0 && reports.size() >= 8;  // no more is written down: unproved
+  if (over_ || had == 0 || reports.size() < 8) return;
+  over_ = true;  // no more is written down
+  ++reached_.unproved;
 }
 
 /// Returns true if a report says what memory was refused to, or what follows from it: a policy that threw is replaced,
