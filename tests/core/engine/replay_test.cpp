@@ -1,3 +1,4 @@
+#include <conformance/model/effort.h>
 #include <demo/demo.h>
 #include <replay/replay.h>
 
@@ -254,7 +255,7 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
 TEST_CASE("timed: any schedule serves all requests, the same ones each time") {
   for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i) {
     std::uint64_t digest = 0;
-    for (int again = 0; again < 2; ++again) {
+    for (int again = 0; again < (effort() < 1 ? 1 : 2); ++again) {
       const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
       const auto source = demo::requests(3);
       auto options = timed();

@@ -1,3 +1,4 @@
+#include <conformance/model/effort.h>
 #include <radix/tenant_queues.h>
 
 #include <canopy/base/random.h>
@@ -48,7 +49,7 @@ TEST_CASE("the queues of 100,000 tenants have the order of sorted sets, whatever
     std::vector<Entry> entries(kSlots);
     Random random(tenants);
     std::size_t wrong = 0;
-    for (int i = 0; i < 600'000; ++i) {
+    for (std::uint64_t i = 0; i < test::with_effort(600'000); ++i) {
       // One tenant's queue is long when there are many tenants, and the slots of all are used in turns.
       const std::uint32_t slot = 1 + random.below(i % 2 ? kSlots - 1 : 2'000);
       const std::uint32_t number = slot % 3 == 0 ? 0 : slot % tenants;

@@ -1,3 +1,4 @@
+#include <conformance/model/effort.h>
 #include <doctest/doctest.h>
 
 #include <canopy/base/figures.h>
@@ -101,7 +102,7 @@ TEST_CASE("the optimum is the most of all orders of evictions") {
 }
 
 TEST_CASE("the stack has the hits of LRU that trims leaves, at every capacity and of every request") {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::with_effort(60); ++seed) {
     const Prompts prompts = random_prompts(seed, 30, 10, 3);
     const lab::History history = history_of(prompts);
     const lab::Stack stack(history);
