@@ -113,8 +113,7 @@ Result<std::unique_ptr<Past>> read_parts(const std::string& path, const std::str
 /// Reads a recording, and once more the range. What was read twice must have been the same.
 Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& range_text) {
   auto past = read_parts(path, range_text);
-  if (past && (*past)->recording->changed())
-    add_doubts((*past)->doubts, {{Doubt::Kind::input, 1, "the file was changed while it was read"}});
+  if (past) add_doubts((*past)->doubts, (*past)->recording->doubts_at_end());
   return past;
 }
 

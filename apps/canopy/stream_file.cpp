@@ -63,6 +63,7 @@ kv_events::InOrder::Counts StreamFile::counts() const {
     const kv_events::InOrder::Counts& counts = order.counts();
     all.gaps += counts.gaps, all.missing += counts.missing, all.repaired += counts.repaired;
     all.repeated += counts.repeated, all.restarts += counts.restarts;
+    if (order.is_incomplete()) all.before += counts.before;
   }
   return all;
 }

@@ -320,7 +320,7 @@ int top(const std::string& name, bool once) {
     const bool came = (*watched)->take();
     if (const std::string gone = attachment.gone(); !gone.empty() && !came) {
       fmt::print("\n{}\n", terminal.bold("The feed has ended: " + gone + "."));
-      return kFine;
+      return mirror.doubts().empty() ? kFine : kViolations;
     }
     if (!terminal.moves) fmt::print("\n");
   }

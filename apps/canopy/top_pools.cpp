@@ -153,7 +153,7 @@ int show_pools(const std::string& name) {
     fmt::print("\n");
     print_segments(pool, terminal);
   }
-  return kFine;
+  return print_doubts(mirror.doubts(), stdout, terminal);
 }
 
 int resize_pool(const std::string& feed, const std::string& limit) {
@@ -186,7 +186,7 @@ int resize_pool(const std::string& feed, const std::string& limit) {
     return Interrupt::came() ? Interrupt::exit_code() : kUnusable;
   }
   fmt::print("{}\n", terminal.green(state_text(pool, mirror.page_size(), "")));
-  return kFine;
+  return print_doubts(mirror.doubts(), stdout, terminal);
 }
 
 }  // namespace canopy::app

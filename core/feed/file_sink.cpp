@@ -142,6 +142,7 @@ class FileSink final : public FeedSink {
   /// such mark, and one of a file that was cut finds fewer events.
   void mark_end() {
     if (!failure_.empty()) return;
+    header_->committed.store(taken_);  // with what came after the last operation: a reader counts all events
     header_->sum.store(sum_->value());
     header_->closed.store(RecordingEnd::kClosed);
     if (::pwrite(descriptor_.get(), memory_.base(), FeedHeader::kBytes, 0) != ssize_t{FeedHeader::kBytes})

@@ -178,7 +178,10 @@ std::string Follower::state_of(std::uint16_t worker) const {
 
 Doubts Follower::doubts() const {
   kv_events::InOrder::Counts all;
-  for (const Worker& worker : workers_) all.missing += worker.order.counts().missing;
+  for (const Worker& worker : workers_) {
+    all.missing += worker.order.counts().missing;
+    if (worker.order.is_incomplete()) all.before += worker.order.counts().before;
+  }
   Doubts doubts = kv_events::doubts_of(all);
   const auto add = [&](Doubt::Kind kind, std::uint64_t count, const char* what) {
     if (count > 0) doubts.push_back({kind, count, fmt::format("{} {}", count, what)});

@@ -88,11 +88,12 @@ std::string chrome_trace(const History& history, CommitRange range, const Doubts
   const bool by_clock = !history.empty() && history.buckets().back().last_us > history.buckets().front().first_us;
   Writer writer(by_clock);
   writer.name("process_name", kCacheProcess, 0, "cache");
+  for (const Doubt& doubt : doubts) {
+    const Bucket from = first < end ? history.buckets()[first] : Bucket{};
+    writer.instant("doubt: " + doubt.sentence, writer.time({from.commits.first, from.first_us}));
+  }
   if (first >= end) return writer.end();
   write_counters(writer, history, first, end);
-  const Bucket& from = history.buckets()[first];
-  for (const Doubt& doubt : doubts)
-    writer.instant("doubt: " + doubt.sentence, writer.time({from.commits.first, from.first_us}));
   for (const HistoryMark& mark : history.marks())
     if (range.has(mark.at.commit)) writer.instant(mark.text, writer.time(mark.at));
   // Slices of a thread must not overlap: a request takes the first thread of its tenant that is free.

@@ -10,6 +10,6 @@ namespace canopy::inspector {
 /// and its requests are slices with their phases; hit rate, pages, evictions and running requests are counters; marks
 /// are instants. Times are microseconds of the engine's clock; if it did not advance, a commit is a microsecond. An
 /// empty range is the whole past. `doubts` of the figures are instants at its beginning.
-std::string chrome_trace(const History& history, CommitRange range, const Doubts& doubts = {});
+std::string chrome_trace(const History& history, CommitRange range, const Doubts& doubts);
 
 }  // namespace canopy::inspector

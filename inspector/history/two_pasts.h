@@ -12,6 +12,7 @@ namespace canopy::inspector {
 struct OtherPast {
   std::string name;
   History history;
+  Doubts doubts{};  ///< of its figures
 };
 
 /// Two pasts have one axis in the requested work: prompt tokens that had arrived. Their clocks differ, since one engine

@@ -55,11 +55,6 @@ void add_tree(const Moment& now, bool no_nodes, Families& to) {
     to.gauge("canopy_feed_drift_pages", "Pages by which the reader's sums and the engine's differ; 0, or a bug.",
              now.drift);
   to.gauge("canopy_feed_damaged_events", "Impossible events: another process has written into the feed.", now.damaged);
-  std::map<Doubt::Kind, std::uint64_t> doubts;
-  for (const Doubt& doubt : now.doubts) doubts[doubt.kind] += doubt.count;
-  for (const auto& [kind, count] : doubts)
-    to.gauge("canopy_feed_doubts", "Reasons to doubt the figures, by kind, counted. Absent: there is none.", count,
-             {{"kind", std::string(name_of(kind))}});
 }
 
 void add_pool_tokens(const PoolFigures& pool, const char* state, std::uint64_t value, Families& to) {

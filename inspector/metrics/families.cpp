@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <string_view>
 
 namespace canopy::metrics {
@@ -25,6 +26,15 @@ Labels constant(const Figures& figures, Names names, const Labels& wanted) {
     else same->second = value;
   }
   return labels;
+}
+
+void add_doubts(const Figures& figures, Families& to) {
+  if (!figures.now) return;
+  std::map<Doubt::Kind, std::uint64_t> doubts;
+  for (const Doubt& doubt : figures.now->doubts) doubts[doubt.kind] += doubt.count;
+  for (const auto& [kind, count] : doubts)
+    to.gauge("canopy_feed_doubts", "Reasons to doubt the figures, by kind, counted. Absent: there is none.", count,
+             {{"kind", std::string(name_of(kind))}});
 }
 
 }  // namespace
@@ -62,15 +72,21 @@ void Families::histogram(std::string_view name, const char* help, const Histogra
 std::vector<prometheus::MetricFamily> families_of(const Figures& figures, const std::vector<Names>& names,
                                                   const Labels& labels) {
   std::vector<prometheus::MetricFamily> all;
+  const auto take = [&](Families& families) {
+    std::vector<prometheus::MetricFamily> some = families.take();
+    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  };
   constexpr std::array kSets = {std::pair(Names::canopy, &add_canopy), std::pair(Names::sglang, &add_sglang),
                                 std::pair(Names::vllm, &add_vllm)};
   for (const auto& [set, add] : kSets) {
     if (std::find(names.begin(), names.end(), set) == names.end()) continue;
     Families families(constant(figures, set, labels));
     add(figures, families);
-    std::vector<prometheus::MetricFamily> some = families.take();
-    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    take(families);
   }
+  Families doubts(constant(figures, Names::canopy, labels));  // beside any set of names
+  add_doubts(figures, doubts);
+  take(doubts);
   return all;
 }
 

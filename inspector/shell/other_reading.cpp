@@ -17,6 +17,8 @@ bool OtherReading::read(std::chrono::milliseconds budget) {
     mirror_.take(recording_->events(at_, at_ + kPart), past_->history.watch(mirror_));
   }
   past_->history.forget_mirror();
+  past_->doubts = recording_->doubts_at_end();
+  add_doubts(past_->doubts, mirror_.doubts());
   return true;
 }
 

@@ -61,7 +61,7 @@ double RecordedRequests::progress() const {
 }
 
 Doubts RecordedRequests::doubts() const {
-  Doubts doubts = recording_->doubts();
+  Doubts doubts = recording_->doubts_at_end();
   add_doubts(doubts, mirror_.doubts());
   return doubts;
 }

@@ -78,10 +78,13 @@ Doubts Recording::doubts() const {
   return {};
 }
 
-bool Recording::changed() const {
+Doubts Recording::doubts_at_end() const {
+  Doubts all = doubts();
   RecordingSum now(shape_);
   now.add(events_, static_cast<std::size_t>(end_));
-  return shrank() || now.value() != sum_.value();
+  if (shrank() || now.value() != sum_.value())
+    all.push_back({Doubt::Kind::input, 1, "the file was changed while it was read"});
+  return all;
 }
 
 std::uint64_t Recording::event_of(std::uint64_t commit) const {

@@ -47,6 +47,10 @@ class BesidePanel final : public Panel {
           "canopy-inspector open FIRST --beside SECOND\n\n"
           "canopy replay ... --policy lfu --record SECOND records another policy on the same requests.");
     update(scene);
+    if (const Doubts& doubts = scene.time.other->doubts; !doubts.empty()) {
+      text(plural(doubts.size(), "doubt") + " of " + tail_of(scene.time.other->name), palette().bad);
+      explain(fmt::format("{}.", fmt::join(sentences_of(doubts), ";\n")));
+    }
     const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
     const float charts = std::clamp(room.y * 0.45F, em() * 10, em() * 26);
     ImGui::Dummy({room.x, charts});

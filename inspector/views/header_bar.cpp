@@ -101,9 +101,7 @@ void draw_groups(Scene& scene) {
 
 /// Draws the figures that show how far the picture can be trusted.
 void draw_trust(const Scene& scene) {
-  Doubts doubts = scene.session.doubts;
-  add_doubts(doubts, scene.mirror.doubts());
-  if (!doubts.empty()) {
+  if (const Doubts doubts = scene.doubts(); !doubts.empty()) {
     draw_line();
     text(plural(doubts.size(), "doubt"), palette().bad);
     explain("The figures may not be those of the engine:\n" +

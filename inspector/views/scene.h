@@ -192,6 +192,12 @@ struct Scene {
   /// Returns true if the moment changes by itself: lists must then hold still while they are read.
   bool moves() const { return time.moves(); }
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
+  /// Returns the doubts of the figures.
+  Doubts doubts() const {
+    Doubts all = session.doubts;
+    add_doubts(all, mirror.doubts());
+    return all;
+  }
   /// Returns a number that differs for each feed and tier.
   std::uint64_t shown() const { return session.feed * 2 + selection.tier; }
   /// Returns the selected node; null if none is selected or it was evicted.

@@ -91,7 +91,7 @@ void TimelinePanel::draw_legend(Scene& scene) {
                 [&] { return csv_of(timeline_table(time.history, time.range)); });
   export_button(scene, "trace", "canopy-trace.json",
                 ranged ? "the range as a trace for ui.perfetto.dev" : "the whole time as a trace for ui.perfetto.dev",
-                [&] { return chrome_trace(time.history, time.range); });
+                [&] { return chrome_trace(time.history, time.range, scene.doubts()); });
   if (scene.selection.exports.possible) ImGui::SameLine(0, em() * 1.2F);
   if (scene.selection.space) {
     const std::string name = "only " + space_name(scene.mirror, *scene.selection.space) + "  x";

@@ -43,7 +43,7 @@ class Source {
   std::uint64_t commits() const { return recording_ ? recording_->commits() : mirror_->commits(); }
   /// Returns the doubts of what was read so far; of a recording, also those of the whole file.
   Doubts doubts() const {
-    Doubts doubts = recording_ ? recording_->doubts() : Doubts{};
+    Doubts doubts = recording_ ? recording_->doubts_at_end() : Doubts{};
     add_doubts(doubts, mirror_->doubts());
     return doubts;
   }

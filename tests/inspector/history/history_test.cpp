@@ -373,7 +373,7 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
     const Table table = table_of(name, told.history, whole, told.mirror);
     for (const auto& row : table.rows) CHECK(row.size() == table.heads.size());
   }
-  const std::string trace = chrome_trace(told.history, {});
+  const std::string trace = chrome_trace(told.history, {}, {});
   CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
   const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror, {}});
   CHECK(page.find("<script") == std::string::npos);

@@ -99,12 +99,18 @@ class InOrder {
   Counts counts_;
 };
 
-/// Returns the doubt of figures of a stream with these counts: messages that never came.
+/// Returns the doubts of figures of a stream with these counts: messages that never came, and, if the stream is not
+/// complete, those that were sent before its first one.
 inline Doubts doubts_of(const InOrder::Counts& counts) {
-  if (counts.missing == 0) return {};
-  return {{Doubt::Kind::lost, counts.missing,
-           std::to_string(counts.missing) + (counts.missing == 1 ? " message" : " messages") +
-               " of the stream never came: blocks that were stored or removed in between are not known"}};
+  Doubts doubts;
+  const auto add = [&](std::uint64_t count, const char* words) {
+    if (count > 0)
+      doubts.push_back(
+          {Doubt::Kind::lost, count, std::to_string(count) + (count == 1 ? " message" : " messages") + words});
+  };
+  add(counts.missing, " of the stream never came: blocks that were stored or removed in between are not known");
+  add(counts.before, " of the stream were sent before the first one that came: what they stored is not known");
+  return doubts;
 }
 
 }  // namespace canopy::kv_events
