@@ -41,8 +41,6 @@ class Late {
   }
   template <class Destroy>
   void destroy_all(Destroy&& destroy) {
-    if (!first_.load(std::memory_order_relaxed)) [[likely]]
-      return;
     for (Handle* handle = first_.exchange(nullptr); handle;) {
       Handle& one = *handle;
       handle = one.next_late;
@@ -50,6 +48,7 @@ class Late {
       destroy(one);
     }
   }
+  bool any() const { return first_.load(std::memory_order_relaxed) != nullptr; }
 
  private:
   std::atomic<Handle*> first_ = nullptr;
@@ -102,8 +101,10 @@ struct canopy_engine {
   void destroy(canopy_request& request) noexcept;
   void destroy(canopy_fetch& fetch) noexcept;
   void destroy_late() noexcept {
-    late_requests.destroy_all([this](canopy_request& request) { destroy(request); });
-    late_fetches.destroy_all([this](canopy_fetch& fetch) { destroy(fetch); });
+    while (late_requests.any() || late_fetches.any()) [[unlikely]] {  // a policy may destroy more of them
+      late_requests.destroy_all([this](canopy_request& request) { destroy(request); });
+      late_fetches.destroy_all([this](canopy_fetch& fetch) { destroy(fetch); });
+    }
   }
   std::uint64_t live() const { return requests.size() - unused.size(); }
   /// Returns CANOPY_VIOLATION with the latest report of the ledger.

@@ -160,8 +160,8 @@ canopy_code canopy_request_look(const canopy_request* request, canopy_request_st
 }
 
 void canopy_engine::destroy(canopy_request& given) noexcept {
+  given.stage = Stage::destroyed;  // a policy may destroy it once more
   given.request.reset();
-  given.stage = Stage::destroyed;
   unused.push_back(&given);
 }
 
@@ -173,7 +173,8 @@ void canopy_engine::destroy(canopy_fetch& fetch) noexcept {
 void canopy_request_destroy(canopy_request* request) {
   if (!request || request->stage == Stage::destroyed || request->late) return;
   canopy_engine& engine = request->engine;
-  if (engine.inside) return engine.late_requests.add(*request);
+  const Inside inside(engine);
+  if (!inside) return engine.late_requests.add(*request);
   engine.destroy(*request);
   if (engine.ledger->violations() != engine.seen) engine.violated("canopy_request_destroy");
 }
@@ -233,6 +234,8 @@ canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, cano
 
 void canopy_fetch_destroy(canopy_fetch* fetch) {
   if (!fetch || fetch->late) return;
-  if (fetch->engine.inside) return fetch->engine.late_fetches.add(*fetch);
-  fetch->engine.destroy(*fetch);
+  canopy_engine& engine = fetch->engine;
+  const Inside inside(engine);
+  if (!inside) return engine.late_fetches.add(*fetch);
+  engine.destroy(*fetch);
 }

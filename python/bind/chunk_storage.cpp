@@ -192,8 +192,9 @@ void ChunkStorage::loop() {
     }
 }
 
-/// Ends all that is under way, and asks the storage for nothing any more.
+/// Ends all that is under way, and asks the storage for nothing any more but what has ended.
 void ChunkStorage::fail(const char* flaw) noexcept {
+  if (failed_) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // a storage that always throws
   failed_ = true;
   paused_until_ = Clock::time_point::max();
   for (auto& [_, call] : calls_) {

@@ -60,6 +60,7 @@ Index::Index(const Settings& settings) {
     if (!PyCallable_Check(settings.on_policy_failure.ptr()))
       throw nb::type_error("on_policy_failure: expected a callable of one text, or None");
     on_policy_failure_ = nb::borrow(settings.on_policy_failure);
+    lru_ = make_policy(nb::str("lru"));
   }
   const FeedConfig feed = config.feed;
   session_ = take(IndexSession::open(std::move(config), registry(), changes_.get()));
@@ -119,18 +120,18 @@ void Index::make_room(std::size_t pages) {
 void Index::raise_failure(const nb::object& result) {
   if (!failed()) return;
   if (!on_policy_failure_.is_valid()) return policy_.in_python->raise_failure(result);
-  std::string text = policy_.in_python->take_failure(result);
-  Policy lru = make_policy(nb::str("lru"));
-  {
-    const Step step(*this, Operation::policy);
-    session_->use_policy(lru.strategy, lru.name);
-  }
-  text = "the policy '" + std::exchange(policy_, std::move(lru)).name + "' raised " + text +
-         "; the order is that of lru from now on";
+  const std::string why = policy_.in_python->take_failure(result);
+  // The call has succeeded: its result must not be lost for want of memory.
   try {
-    on_policy_failure_(text);
-  } catch (nb::python_error& error) {  // the result is worth more
+    {
+      const Step step(*this, Operation::policy);
+      session_->use_policy(lru_.strategy, lru_.name);
+    }
+    const std::string name = std::exchange(policy_, lru_).name;
+    on_policy_failure_("the policy '" + name + "' raised " + why + "; the order is that of lru from now on");
+  } catch (nb::python_error& error) {
     error.discard_as_unraisable(on_policy_failure_);
+  } catch (const std::bad_alloc&) {  // the policy fails again, or its failure is told by nothing but its order
   }
 }
 

@@ -142,6 +142,7 @@ class Index {
   void publish(Operation operation) noexcept;
 
   Policy policy_;                     // outlives the index
+  Policy lru_;                        // in place of one in Python that raises, with on_policy_failure
   std::unique_ptr<Changes> changes_;  // outlives the session
   std::unique_ptr<IndexSession> session_;
   Units slots_a_page_ = 1;

@@ -197,12 +197,15 @@ std::string PythonPolicy::take_failure(const nb::object& result) {
     raise_failure(result);
   } catch (nb::python_error& error) {
     if (!PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception)) throw;
-    std::string text = nb::str(error.type().attr("__name__")).c_str();
+    std::string text = "an exception";
     try {
+      text = nb::str(error.type().attr("__name__")).c_str();
       text += ": " + nb::cast<std::string>(shown(Utf8(nb::str(error.value())).bytes));
-    } catch (const std::exception&) {  // it has no text
+    } catch (const std::exception&) {  // it has no text, or there is no memory for it
     }
     return text;
+  } catch (const std::bad_alloc&) {
+    return "MemoryError";
   } catch (const std::exception& error) {
     return error.what();
   }

@@ -1,4 +1,4 @@
-"""refused_calls.py [feed|changes|groups]: calls an index while the n-th allocation of C++ is refused, for each n, and counts who has
+"""refused_calls.py [feed|changes|policy|groups]: calls an index while the n-th allocation of C++ is refused, for each n, and counts who has
 each page: free, the tree, or the caller whose call raised MemoryError. Run by test_memory.py, with its library."""
 import collections
 import ctypes
@@ -18,14 +18,28 @@ PAGE, PAGES = 4, 60
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
+class Policy:
+    """lru, until it raises."""
+
+    raises = False
+
+    def rank(self, node):
+        if Policy.raises:
+            raise MemoryError("none for the policy, either")
+        return node.last_access
+
+
 def refused(allocation, call):
     """Returns (result or None, whether an allocation was refused)."""
+    Policy.raises = True
     library.refuse(allocation)
     try:
         result = call()
     except MemoryError:
         result = None
-    return result, library.refused()
+    was = library.refused()
+    Policy.raises = False
+    return result, was
 
 
 class Life:
@@ -37,7 +51,8 @@ class Life:
         self.index = Life.followed
         if self.index is None:
             feed = f"refused-{os.getpid()}" if HOW == "feed" else None
-            self.index = canopy.Index(PAGE, "lru", PAGES * PAGE, feed=feed, changes=HOW == "changes")
+            policy = {"policy": Policy(), "on_policy_failure": str} if HOW == "policy" else {"policy": "lru"}
+            self.index = canopy.Index(PAGE, capacity=PAGES * PAGE, feed=feed, changes=HOW == "changes", **policy)
             Life.followed = self.index if feed else None
         self.free, self.draw, self.holds, self.mirror = set(range(1, PAGES + 1)), random.Random(3), [], {}
         for _ in range(25):

@@ -28,7 +28,7 @@ def library(source_tree, tmp_path_factory):
     return folder / "refuse.so"
 
 
-@pytest.mark.parametrize("how", ["", "feed", "changes", "groups"])
+@pytest.mark.parametrize("how", ["", "feed", "changes", "policy", "groups"])
 def test_each_allocation_of_each_call_may_be_refused(library, how):
     script = pathlib.Path(__file__).with_name("refused_calls.py")
     done = subprocess.run([sys.executable, script, how], env=os.environ | {"LD_PRELOAD": str(library)},

@@ -12,7 +12,8 @@ typedef struct Counts {
   canopy_engine* engine; /* NULL: it calls none */
   canopy_code from_inside;
   int refuses;
-  canopy_request* doomed; /* NULL: it destroys none */
+  canopy_request* doomed;   /* NULL: it destroys none */
+  canopy_request* twice[2]; /* destroyed when a request ends; NULL: none */
 } Counts;
 
 static void* create(void* context) {
@@ -42,6 +43,8 @@ static void ended(void* self, const canopy_arrival* request, canopy_path* path) 
   Counts* counts = self;
   canopy_node_facts node;
   if (request->ending != CANOPY_RUNNING) ++counts->ended;
+  canopy_request_destroy(counts->twice[0]);
+  canopy_request_destroy(counts->twice[1]);
   node.size = sizeof node;
   while (canopy_path_next(path, &node)) ++counts->path;
   node.size = 8;
@@ -148,6 +151,18 @@ void test_policy(void) {
   CHECK(counts.ranked > 0);
   REFUSED(canopy_request_abort(counts.doomed), CANOPY_WRONG_STATE, "was destroyed");
   counts.doomed = NULL;
+  /* Also if that call destroys another one, which the policy then destroys again. */
+  fill(prompt, 8, 79000);
+  counts.twice[0] = begin(engine, prompt, 8);
+  counts.twice[1] = begin(engine, prompt, 8);
+  canopy_request_destroy(counts.twice[0]);
+  counts.twice[0] = counts.twice[1] = NULL;
+  canopy_request* both[2];
+  both[0] = begin(engine, prompt, 8), both[1] = begin(engine, prompt, 8);
+  CHECK(both[0] != both[1]);
+  canopy_request_destroy(both[0]);
+  canopy_request_destroy(both[1]);
+  OK(canopy_engine_audit(engine));
 
   /* The engine keeps the policy when the registry is gone, and gives it up with another one. */
   canopy_registry_destroy(registry);

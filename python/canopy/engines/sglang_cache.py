@@ -6,6 +6,7 @@ cache_protected_len on, and the allocator owns the free list. A node's handle is
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import time
@@ -142,13 +143,13 @@ class CanopyRadixCache(BasePrefixCache):
         tokens, kv = req.full_untruncated_fill_ids, req.kv
         protected = kv.cache_protected_len
         aligned = max(min(up_to, len(tokens)) - self.is_eagle, 0) // self.page_size * self.page_size
-        hold = req.lock
-        if hold is None or hold.length > aligned:
-            hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
-        brought = self._brought(kv.req_pool_idx, hold.length, aligned)
-        if self._requests is not None:
-            self._requests.inserts(req, space_of(req), protected, aligned, hold.node)
+        hold, brought = req.lock, None
         try:
+            if hold is None or hold.length > aligned:
+                hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
+            brought = self._brought(kv.req_pool_idx, hold.length, aligned)
+            if self._requests is not None:
+                self._requests.inserts(req, space_of(req), protected, aligned, hold.node)
             added = hold.insert(
                 tokens,
                 brought,
@@ -160,9 +161,11 @@ class CanopyRadixCache(BasePrefixCache):
             )
         except (_core.UnfitKey, MemoryError) as why:  # nothing has changed: all slots stay the request's own
             tell_unfit(f"{type(why).__name__}: {why}")
-            self._untaken(brought)
+            if brought is not None:
+                self._untaken(brought)
             if self._requests is not None:
-                self._requests.committed(req, space_of(req), protected, protected)
+                with contextlib.suppress(MemoryError):  # readers of the feed miss it
+                    self._requests.committed(req, space_of(req), protected, protected)
             return
         if added.had > protected:  # another request committed first: its slots are used, and these are freed
             row = self.req_to_token_pool.req_to_token[kv.req_pool_idx, protected : added.had]

@@ -267,7 +267,12 @@ class CanopyTreeCore(Refusing):
             # SGLang's word for an insert that has kept nothing: all slots stay the request's own.
             return InsertStepResult(actions=[], result=InsertResult(0, rotation_tail_declined=True, mamba_exist=True))
         if grown.length < units:
-            raise MemoryError("canopy: the system has no memory for the index")
+            why = "the system has no memory for the index"
+            if any(len(grown.taken(group)) for group in range(len(self.components))):
+                raise MemoryError(f"canopy: {why}, which has taken a part of the windows or states")
+            grown.hold.release()
+            tell_unfit(f"MemoryError: {why}")
+            return InsertStepResult(actions=[], result=InsertResult(0, rotation_tail_declined=True, mamba_exist=True))
         self._fresh, had, actions = grown.hold, grown.had, []
         if had < units:
             self._tables.put(0, grown.taken(0), value[had:units:page])
