@@ -148,6 +148,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     }
     impl->tiers.open(std::move(*host), std::move(storage), config.prefetch);
   }
+  for (Tenants* const tenants : {state.tenants.get(), impl->tiers.tenants()})
+    if (tenants) tenants->of(NamespaceId::shared);  // as Engine::intern for the others
   if (agreement && !impl->tiers.agree_by(*agreement))
     return Error{config.message("tiers.host: the system does not have the memory for its pages")};
   if (impl->publisher && impl->publisher->on()) impl->publisher->keyframe();  // the first events of a recording

@@ -74,6 +74,7 @@ NamespaceId Engine::intern(const Space& space) {
       const auto told = static_cast<NamespaceId>(impl_->told_spaces);
       // Numbers of tenants decide between equals, so they must not depend on whether there is a feed.
       if (impl_->state.tenants) impl_->state.tenants->of(told);
+      if (Tenants* const below = impl_->tiers.tenants()) below->of(told);  // what calls it below must not lack memory
       if (impl_->publisher) impl_->publisher->space(told);
     }
   });

@@ -46,9 +46,9 @@ void add_host(Doubts& doubts, const HostTier& host, const CacheState& device) {
   for (const Pool& pool : tier.pools) add_pool(doubts, pool, "host tier, ");
   add_index(doubts, tier, "the host tier's index's");
   for (std::size_t g = 0; g < tier.pools.size(); ++g) {
-    const std::uint64_t refused = device.tiers.at(Counter::refused_pages_host, g);
-    if (refused == 0) continue;
     const std::uint64_t wanted = tier.pools[g].limit(), page = host.images(g).record_bytes();
+    const std::uint64_t refused = std::min(wanted, device.tiers.at(Counter::refused_pages_host, g));
+    if (refused == 0) continue;
     const std::uint64_t has = std::min(wanted, host.images(g).with_memory());
     doubts.push_back(
         {Doubt::Kind::memory, refused,
@@ -70,6 +70,10 @@ Doubts Engine::doubts() const {
   const HostTier* const host = impl_->tiers.host();
   add_lacked(doubts, state.lacked + (host ? host->state().lacked : 0));
   if (host) add_host(doubts, *host, state);
+  if (const StorageTier* const storage = impl_->tiers.storage(); storage && storage->lacked() > 0)
+    doubts.push_back({Doubt::Kind::memory, storage->lacked(),
+                      fmt::format("{} had not enough memory, {}: records are lost, or it is no longer used",
+                                  storage->name(), plural(storage->lacked(), "time"))});
   return doubts;
 }
 

@@ -105,13 +105,14 @@ bool TreeQueue::has_mark(std::size_t space) noexcept try {
 }
 
 void TreeQueue::space(NamespaceId space, std::string_view salt, std::string_view adapter) {
+  const auto number = static_cast<std::size_t>(space);
   if (rounded(sizeof(Record) + salt.size() + adapter.size()) > size_ / 2) {
-    const auto number = static_cast<std::size_t>(space);
     if (lost_ || !has_mark(number)) return;
     if (!left_out_[number]) left_out_count_.fetch_add(1, std::memory_order_relaxed);
     left_out_[number] = true;
     return;
   }
+  if (number < left_out_.size()) left_out_[number] = false;  // the number was another namespace's
   Record* const record = put(Kind::space, 0, salt.size() + adapter.size());
   if (!record) return;
   record->space = static_cast<std::uint32_t>(space);

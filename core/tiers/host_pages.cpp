@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include <cache/guard/ports.h>
 
@@ -28,13 +29,14 @@ std::byte* HostPages::record(Page page) noexcept try {
   const std::size_t number = page / pages_at_once_;
   if (number >= pieces_.size()) {
     stored_.resize((number + 1) * pages_at_once_);
+    was_refused_.resize(number + 1);
     pieces_.resize(number + 1);
   }
   auto& piece = pieces_[number];
   if (!piece) {
     const std::size_t bytes = pages_at_once_ * record_bytes();
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return ++refused_, nullptr;
+    if (memory == MAP_FAILED) return refuse(number), nullptr;
     // A transfer of 1 MiB covers 256 pages of 4 KiB. Disks accept fewer at once, so it would become two requests.
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     piece = {static_cast<std::byte*>(memory), Unmap{bytes}};
@@ -43,7 +45,15 @@ std::byte* HostPages::record(Page page) noexcept try {
   }
   return piece.get() + page % pages_at_once_ * record_bytes();
 } catch (const std::bad_alloc&) {
-  return ++refused_, nullptr;
+  return refuse(page / pages_at_once_), nullptr;
+}
+
+/// Counts the pages of a piece, once.
+void HostPages::refuse(std::size_t piece) {
+  const bool counted = piece < was_refused_.size() ? was_refused_[piece] : std::exchange(lists_were_refused_, true);
+  if (counted) return;
+  if (piece < was_refused_.size()) was_refused_[piece] = true;
+  refused_ += pages_at_once_;
 }
 
 }  // namespace canopy

@@ -16,8 +16,8 @@ class StoragePort;
 class HostPages {
  public:
   /// Both sizes are multiples of 4096. `header_bytes`: size of the header for a storage below; 0 if there is none. If
-  /// both are 0, pages have no memory. `refused` counts the pages for which the system refused memory. REQUIRES: it
-  /// outlives this object.
+  /// both are 0, pages have no memory. `refused` counts the pages for which the system refused memory, each once.
+  /// REQUIRES: it outlives this object.
   HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes, std::uint64_t& refused);
 
   std::uint64_t image_bytes() const { return image_bytes_; }
@@ -48,13 +48,17 @@ class HostPages {
     std::size_t bytes = 0;
     void operator()(std::byte* memory) const;
   };
+  void refuse(std::size_t piece);
+
   std::uint64_t image_bytes_, header_bytes_;
   std::uint64_t& refused_;
   std::uint64_t mapped_ = 0;  ///< pieces that have memory
   StoragePort* storage_ = nullptr;
   std::size_t pages_at_once_;
   std::vector<std::unique_ptr<std::byte, Unmap>> pieces_;
-  std::vector<bool> stored_;  ///< one per page
+  std::vector<bool> stored_;       ///< one per page
+  std::vector<bool> was_refused_;  ///< pieces that are counted in refused_
+  bool lists_were_refused_ = false;
 };
 
 }  // namespace canopy

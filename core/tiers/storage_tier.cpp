@@ -3,8 +3,7 @@
 #include <canopy/base/printable.h>
 
 #include <algorithm>
-
-#include <cache/guard/sentence.h>
+#include <new>
 
 namespace canopy {
 namespace {
@@ -92,6 +91,16 @@ void StorageTier::abandon_the_storage() {
   end_calls();
 }
 
+/// Returns a namespace's name for a note. Needs no memory.
+Sentence StorageTier::noted_name(NamespaceId space) const noexcept {
+  const std::string& name = link_.device.spaces.name_of(space);
+  try {
+    return Sentence("{}", shown_name(name));
+  } catch (const std::bad_alloc&) {  // for marks around it
+    return Sentence("{}", name);
+  }
+}
+
 void StorageTier::flushed(NamespaceId space) noexcept {
   reader_.flushed(space);
   bool lasts = true, forgotten = true;
@@ -105,15 +114,15 @@ void StorageTier::flushed(NamespaceId space) noexcept {
   }
   if (!forgotten) {
     link_.breaker.open_for_ever();  // it may still have the records
-    link_.device.note(Sentence("{} could not flush namespace {}, and is no longer called",
-                               link_.calls.storage(0).name(), shown_name(link_.device.spaces.name_of(space))));
+    link_.device.note(
+        Sentence("{} could not flush namespace {}, and is no longer called", name(), noted_name(space).view()));
     return;
   }
   if (lasts) return;
   const Sentence note(
       "namespace {} was flushed while its storage was out of reach: its records are not found again by this process, "
       "and another one may find them",
-      shown_name(link_.device.spaces.name_of(space)));
+      noted_name(space).view());
   // One for each namespace, however often it is flushed.
   if (std::ranges::find(link_.device.notes, note.view()) == link_.device.notes.end()) link_.device.note(note);
 }
@@ -153,6 +162,13 @@ void StorageTier::show() {
     add(used, use.used);
     add(records, use.records);
   }
+}
+
+std::uint64_t StorageTier::lacked() const {
+  std::uint64_t lacked = 0;
+  for (std::size_t g = 0; g < link_.groups(); ++g)
+    lacked += link_.calls.storage(g).read("use", &PageStorage::use).lacked;
+  return lacked;
 }
 
 }  // namespace canopy

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cache/guard/sentence.h>
 #include <cache/pages/tier_listener.h>
 #include "storage_reader.h"
 #include "storage_writer.h"
@@ -51,10 +52,14 @@ class StorageTier final : public TierListener {
 
   /// Returns the host tier's pages that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
+  /// Returns the component's name, and how often the storages had no memory, as StorageUse::lacked.
+  const std::string& name() const { return link_.calls.storage(0).name(); }
+  std::uint64_t lacked() const;
   /// Updates the storage's gauges for readers.
   void show();
 
  private:
+  Sentence noted_name(NamespaceId space) const noexcept;
   CallEnd end_of(const StorageCall& call);
   void ended(const StorageCall& call, const CallEnd& end);
   void end_calls();

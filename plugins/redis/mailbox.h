@@ -30,6 +30,11 @@ class Mailbox {
   /// Posts a flush and waits until it has ended. Returns true if it was done within `within`.
   bool flush(Call& call, Micros within);
   void stop();
+  /// Returns true after break_down().
+  bool broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
 
   // The storage's side.
 
@@ -50,7 +55,7 @@ class Mailbox {
   void end_told(Call& call);
   void fail(Call& call);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable flushed_;
   std::deque<Call> all_;
   std::vector<Call*> spare_, posted_, last_told_, ended_;

@@ -107,7 +107,7 @@ class RedisStorage final : public PageStorage {
   std::size_t poll(std::span<StorageDone> done) override { return mailbox_.poll(done); }
   int descriptor() const override { return mailbox_.told(); }
   /// A server's records belong to all its users, and take no memory of this process.
-  StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited}; }
+  StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited, mailbox_.broken() ? 1U : 0U}; }
 
  private:
   static Network::Settings settings(const Config& config, const Context& context) {

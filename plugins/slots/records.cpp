@@ -84,6 +84,7 @@ void Records::release(Slot slot) {
 void Records::set_free(Slot first, Slot count) noexcept try { free_.add(first, count); } catch (const std::bad_alloc&) {
   for (Slot slot = first; slot < first + count; ++slot) state_[slot].retired = true;
   retired_ += count;
+  ++lacked_;
 }
 
 void Records::take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to) {
@@ -91,7 +92,9 @@ void Records::take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to) 
   while (free_.size() < most) {
     const Slot victim = runs_.victim();
     if (victim == kNoSlot || runs_[runs_.of(victim)].used > mark) break;
+    const std::size_t had = free_.size();
     forget(victim);
+    if (free_.size() == had && state_[victim].retired) break;  // no memory: others would be lost like it
   }
   // The entries are removed before the slots are written: a process that is killed in between leaves no entry for torn
   // bytes.
@@ -163,6 +166,7 @@ void Records::scanned(Slot first, std::span<const RecordHead> heads) {
         keep(run, slot, head.key, 0, 0, true);
         runs_.use(run);
       } catch (const std::bad_alloc&) {
+        ++lacked_;
         set_free(slot, 1);  // the record is lost
       }
   }

@@ -13,7 +13,7 @@ namespace canopy::slots {
 
 /// Maps records to slots, keeps the free slots, and chooses records to evict. Transfers no data. A slot is free, taken
 /// (a record is being written), kept (it has a record), quarantined (its record is forgotten but still being read), or
-/// retired (its disk failed). If slots are scanned, they are unknown at first.
+/// retired (its disk failed, or there was no memory to free it). If slots are scanned, they are unknown at first.
 class Records {
  public:
   /// Takes over the table's entries, except flushed ones. `unknown`: all slots are unknown until scanned() is called.
@@ -21,6 +21,8 @@ class Records {
 
   std::uint64_t count() const { return count_; }
   std::uint64_t retired() const { return retired_; }
+  /// Returns how often there was no memory, so that records were lost or slots retired.
+  std::uint64_t lacked() const { return lacked_; }
 
   /// Returns the slot of the key, or kNoSlot.
   Slot find(const PageKey& key) const { return by_key_.find(key); }
@@ -82,7 +84,7 @@ class Records {
   Runs runs_;
   FreeSlots free_;
   std::vector<State> state_;
-  std::uint64_t count_ = 0, retired_ = 0, last_number_;
+  std::uint64_t count_ = 0, retired_ = 0, lacked_ = 0, last_number_;
 };
 
 /// A run that begins when its first record is kept.

@@ -247,7 +247,8 @@ std::size_t SlotStorage::poll(std::span<StorageDone> done) {
 
 StorageUse SlotStorage::use() const {
   const std::uint64_t bytes = files_.shape().record_bytes;
-  return {(files_.shape().slots - records_.retired()) * bytes, records_.count() * bytes, records_.count()};
+  return {(files_.shape().slots - records_.retired()) * bytes, records_.count() * bytes, records_.count(),
+          records_.lacked()};
 }
 
 void SlotStorage::move(CallId id) {

@@ -102,8 +102,8 @@ void RemoteControl::run_until(const Command& command) {
   const bool of_group = command.until == Condition::evicted || command.until == Condition::free;
   if (command.until > Condition::free || (of_group && command.group >= state_.pools.size())) return;
   go_on();
-  state_.stop.wait_for(command);
   state_.paused_because.reserve(Ledger::kMostBytes);  // nothing may lack memory when it is met
+  state_.stop.wait_for(command);
 }
 
 }  // namespace canopy

@@ -62,8 +62,9 @@ FeedSink* IndexSession::feed() const {
 }
 
 bool IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+  std::string own(name);  // takes its memory before the index has the policy
   if (!index().use_policy(0, policy.get())) return false;
-  impl_->state.groups[0].policy = name;
+  impl_->state.groups[0].policy = std::move(own);
   impl_->state.groups[0].eviction = policy.get();
   impl_->policy = std::move(policy);
   if (impl_->publisher) impl_->publisher->policy(0);

@@ -350,7 +350,7 @@ bool RequestFlow::commit_fetch(RequestState& request, Units units) noexcept try 
   request.computed = units;
   insert(request, units + state_.overlap, true);
   pages_.end_operation(Operation::insert);
-  return true;
+  return request.lock.length >= units;
 } catch (const std::bad_alloc&) {  // of the key: nothing is inserted
   return ++state_.lacked, false;
 }

@@ -85,7 +85,11 @@ bool Retentions::take_back(RequestState& request) {
   if (std::ranges::all_of(state_.pools, [](const Pool& pool) { return pool.needs().whole_path(); })) return false;
   const Units held = request.kept.length;  // the window at the end of what it found
   bool any = held > 0;
-  if (any) give_up_kept(request);
+  if (any) {  // promised again, as far as it is left
+    const Units units = give_up_kept(request);
+    request.promised += units;
+    promised_[static_cast<std::size_t>(request.payer)] += units;
+  }
   for (RequestState::Promise& promise : request.promises) {
     if (promise.lock.length == 0 && promise.units > held) continue;
     any |= promise.lock.length > 0;
@@ -96,11 +100,16 @@ bool Retentions::take_back(RequestState& request) {
   return any;
 }
 
-/// Counts what is left of the promises of a request.
+/// Counts what is left of the promises of a request, and gives the rest of their charge back.
 void Retentions::count_left(RequestState& request) {
   Units left = 0;
   for (const RequestState::Promise& promise : request.promises) left = std::max(left, promise.units);
-  if (left < request.retained) state_.tenants->refused_pins(request.payer, request.retained - left);
+  if (left >= request.retained) return;
+  const Units less = request.retained - left;
+  state_.tenants->refused_pins(request.payer, less);
+  const std::uint64_t charge = std::min<std::uint64_t>(request.promised, less);
+  request.promised -= charge;
+  promised_[static_cast<std::size_t>(request.payer)] -= charge;
   request.retained = left;
 }
 
@@ -145,10 +154,12 @@ void Retentions::release(Lock& lock, NamespaceId space) {
   pages_.release(std::exchange(lock, Lock{}), space, nullptr);
 }
 
-/// Releases the lock on what a request found.
-void Retentions::give_up_kept(RequestState& request) {
-  state_.tenants->kept(request.payer, -std::int64_t{state_.index->unkeep(request.kept)});
+/// Releases the lock on what a request found. Returns the units that nothing keeps any longer.
+Units Retentions::give_up_kept(RequestState& request) {
+  const Units units = state_.index->unkeep(request.kept);
+  state_.tenants->kept(request.payer, -std::int64_t{units});
   release(request.kept, request.space);
+  return units;
 }
 
 void Retentions::drop(RequestState& request) {

@@ -46,7 +46,7 @@ class Retentions {
 
  private:
   Found find(const RequestState& request, Units units);
-  void give_up_kept(RequestState& request);
+  Units give_up_kept(RequestState& request);
   Lock hold(const Found& found, NamespaceId space);
   Lock hold(const RequestState& request, Units units) { return hold(find(request, units), request.space); }
   void release(Lock& lock, NamespaceId space);

@@ -122,9 +122,15 @@ std::string Tenants::flaw_of_share(std::string_view name, const TenantShare& sha
   const std::uint64_t limit = state_.pools[0].limit(), floors = floors_with(name, share);
   if (limit == kUnlimited) return {};
   const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
-  if (floors <= has) return {};
-  return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the {} {}", share.floor,
-                     grouped(floors), serves_ ? "pool has" : "host tier is for a pool of", grouped(has));
+  std::uint64_t promised = std::max(share.floor, share.pins);
+  for (const Tenant& other : all_)
+    if (other.figures.name != name) promised += std::max(other.figures.share.floor, other.figures.share.pins);
+  if (promised <= has) return {};
+  const char* const where = serves_ ? "pool has" : "host tier is for a pool of";
+  return floors > has ? fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the {} {}",
+                                    share.floor, grouped(floors), where, grouped(has))
+                      : fmt::format("pins = {}: floors and pins of all tenants would promise {} tokens, and the {} {}",
+                                    share.pins, grouped(promised), where, grouped(has));
 }
 
 bool Tenants::make_room(std::string_view name) {

@@ -50,11 +50,12 @@ struct StorageTraits {
   std::uint32_t calls = 8;   ///< best number of calls at a time
 };
 
-/// Use of a storage. kUnlimited in any field: not known.
+/// Use of a storage. kUnlimited in one of the first three fields: not known.
 struct StorageUse {
   std::uint64_t capacity = kUnlimited;  ///< bytes that the storage may take
   std::uint64_t used = 0;               ///< bytes
   std::uint64_t records = 0;
+  std::uint64_t lacked = 0;  ///< times that it had no memory, and lost records or ceased to work
 };
 
 /// Keeps records of one size under their keys: in files, or on a server. The tier below the host.
@@ -83,7 +84,7 @@ struct StorageUse {
 /// the parent: StorageOfOneProcess (helpers/storage_of_one_process.h) ends the child's calls as failed.
 class PageStorage {
  public:
-  static constexpr const char* kInterface = "canopy.PageStorage/2.0";
+  static constexpr const char* kInterface = "canopy.PageStorage/3.0";
   struct Context {
     std::uint64_t record_bytes = 0;           ///< a multiple of 4096
     std::array<std::byte, 32> fingerprint{};  ///< hash of model, layout and format; records of two never mix

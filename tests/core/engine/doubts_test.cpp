@@ -41,11 +41,19 @@ TEST_CASE("doubts: a host tier without memory is one, with the pages that were w
   const Doubts doubts = engine->doubts();
   REQUIRE(doubts.size() == 1);
   CHECK(doubts[0].kind == Doubt::Kind::memory);
-  CHECK(doubts[0].count == 1);
+  CHECK(doubts[0].count == 1000);
   CHECK(doubts[0].sentence ==
-        "host tier, group 'full': the system refused memory for 1 page: the tier has memory for 0 pages of 4096 bytes "
+        "host tier, group 'full': the system refused memory for 1,000 pages: the tier has memory for 0 pages of 4096 "
+        "bytes "
         "(0.0 MiB), and 1000 pages of 4000 tokens were wanted");
-  CHECK(engine->tiers().counters().at(Counter::refused_pages_host, 0) == 1);
+  const std::uint64_t refused = engine->tiers().counters().at(Counter::refused_pages_host, 0);
+  CHECK(refused >= 1000);
+  {
+    const AddressLimit limit(std::uint64_t{16} << 20);
+    leave(*engine, tokens(50, 40));
+    engine->make_free(0, 16);
+  }
+  CHECK(engine->tiers().counters().at(Counter::refused_pages_host, 0) == refused);  // each page once
   // It stays: the figures of the time before are those of a smaller tier.
   leave(*engine, tokens(100, 40));
   engine->make_free(0, 16);

@@ -121,6 +121,16 @@ TEST_CASE("a namespace whose salt is longer than the queue is left out, and all 
   CHECK(queue.left_out() == 1);
   CHECK(queue.breaks() == 0);
   CHECK(tree.blocks.size() == 300);
+  queue.space(endless, "another", {});  // an IndexSession may give a number again
+  RequestSpec spec = arrival(tokens(30'000, 401));
+  const auto prompt = tokens(30'000, 401);
+  spec.prompt = prompt;
+  spec.space = endless;
+  Request request = engine->begin(spec);
+  REQUIRE(request.reserve(401));
+  request.finish(401);
+  drain(queue, events, tree);
+  CHECK(tree.blocks.size() == 400);
   check_settled(*engine);
 }
 

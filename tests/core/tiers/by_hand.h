@@ -92,7 +92,7 @@ class ByHand final : public PageStorage {
     return count;
   }
   StorageTraits traits() const override { return {.batch = 4}; }
-  StorageUse use() const override { return {}; }
+  StorageUse use() const override { return {.lacked = lacked}; }
 
   std::uint64_t record_bytes() const { return context_.record_bytes; }
 
@@ -101,6 +101,7 @@ class ByHand final : public PageStorage {
   std::vector<Call> begun;
   std::vector<std::pair<StorageDone, Call>> ended;
   std::size_t removed = 0;
+  std::uint64_t lacked = 0;
   bool reachable = true;
 
  private:

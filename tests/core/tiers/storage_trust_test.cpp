@@ -110,6 +110,16 @@ TEST_CASE("storage: one that could not flush a namespace has its records, and is
   CHECK(engine->begin(arrival(prompt)).matched() == 0);
 }
 
+TEST_CASE("storage: one that has lost records for want of memory is a doubt") {
+  const auto engine = stored_engine();
+  CHECK(engine->doubts().empty());
+  ByHand::last->lacked = 2;
+  REQUIRE(engine->doubts().size() == 1);
+  CHECK(engine->doubts()[0].count == 2);
+  CHECK(engine->doubts()[0].sentence ==
+        "page storage 'by_hand' (by hand) had not enough memory, 2 times: records are lost, or it is no longer used");
+}
+
 TEST_CASE("storage: one that throws or lies is found out, and one that ends no call is left") {
   auto engine = stored_engine();
   ByHand::throws = true;

@@ -39,6 +39,7 @@ TEST_CASE("redis: a storage whose thread gets no memory ends all calls as failed
   const CapturedStderr captured;
   const auto caller = caller_at("/nowhere");
   const std::vector<Fate> failed(2, Fate::failed);
+  CHECK(caller->storage().use().lacked == 0);
   g_others_refused = true;
   const std::uint64_t put = caller->put(kSpace, blocks_of(1, 2)), get = caller->get(kSpace, blocks_of(2, 2));
   CHECK(caller->wait(put).fates == failed);
@@ -48,5 +49,6 @@ TEST_CASE("redis: a storage whose thread gets no memory ends all calls as failed
   CHECK(caller->wait(caller->find(kSpace, blocks_of(1, 2))).fate == Fate::failed);
   caller->storage().remove(kSpace, blocks_of(1, 2));
   CHECK_FALSE(caller->storage().flush(kSpace));
+  CHECK(caller->storage().use().lacked == 1);
   CHECK(captured.text() == "canopy: redis: there is no memory; the storage is not used any longer\n");
 }

@@ -90,6 +90,26 @@ class Life {
       }
     }
   }
+  /// Puts a path while all allocations are refused after some. Returns the records of the paths before that are left.
+  std::size_t left_by_a_put_without_memory(long before) {
+    constexpr std::uint32_t kPaths = 4;
+    const PageKey space = key_of(0xFFFFFFFF, 0);
+    for (std::uint32_t path = 0; path < kPaths; ++path) put(space, path_of(path, 4));
+    g_before = before, g_refused = 1'000'000;
+    const auto keys = path_of(kPaths, 4);
+    std::vector<const std::byte*> records;
+    for (std::size_t i = 0; i < keys.size(); ++i) records.push_back(record(i));
+    const bool began = call([&] { storage_->put(++ticket_, space, keys, records, 1'000'000, 0); });
+    g_refused = 0;
+    if (began) wait(ticket_);
+    std::size_t left = 0;
+    for (std::uint32_t path = 0; path < kPaths; ++path) {
+      get(space, path_of(path, 4));
+      left += done_;
+    }
+    return left;
+  }
+  std::uint64_t lacked() const { return storage_->use().lacked; }
   /// Whether all of a new path is kept and read when there is memory.
   bool serves() {
     g_refused = 0;
@@ -180,6 +200,18 @@ TEST_CASE("storages: memory that is refused costs records, and never a call's en
     CHECK(lives > 50);
     CHECK(serve == lives + 2);
   }
+}
+
+TEST_CASE("slots: a put without memory gives up the records in whose place it would be, and no more") {
+  std::uint64_t lacked = 0;
+  for (long before = 0; before < 40; ++before) {
+    CAPTURE(before);
+    const test::Folder folder;
+    Life life(slots_in(folder), 0, 0);
+    CHECK(life.left_by_a_put_without_memory(before) >= 11);  // of 16: four for the put, and one that cannot be freed
+    lacked += life.lacked();
+  }
+  CHECK(lacked > 0);
 }
 
 TEST_CASE("slots: a scan of the slots waits for memory") {

@@ -30,6 +30,7 @@ class OwnFd {
 
  private:
   struct Held {
+    ~Held() { descriptor.reset(); }  // while a fork still finds it
     UniqueFd descriptor;
     AtFork own{[](void* held) noexcept { static_cast<Held*>(held)->descriptor.reset(); }, this};
   };

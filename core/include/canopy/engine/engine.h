@@ -41,6 +41,9 @@ struct CacheState;
 /// Thread: one call at a time, of the engine and of its requests. A call that breaks a REQUIRES, or that arrives during
 /// another call, does nothing: it returns false, 0 or an empty result, and the ledger records a violation. A plugin may
 /// not call the engine that calls it.
+///
+/// Memory: a call for which the system has none does less, which doubts() reports, or throws std::bad_alloc. Either way
+/// every page still has one owner.
 class Engine {
  public:
   /// Creates an engine. `listener` receives the tree's changes (EngineConfig::events). May be null (the configuration

@@ -342,6 +342,60 @@ TEST_CASE("retention: what was promised and taken back is given back once, to wh
   CHECK(engine->begin(spec).retained() == 8);
 }
 
+TEST_CASE("retention: what a request was promised and lost may be promised to others while it runs") {
+  const auto engine = windowed(40);  // pins: 64 tokens
+  const auto prompt = tokens(1, 65), other = tokens(500, 65);
+  const Retention wanted{64, 100};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  spec.retention = {&wanted, 1};
+  Request request = engine->begin(spec);
+  REQUIRE(request.retained() == 64);
+  const auto another = [&] {
+    RequestSpec second = spec;
+    second.prompt = other;
+    return engine->begin(second).retained();
+  };
+  CHECK(another() == 0);
+  for (std::uint32_t done = 16; done <= 64; done += 16) {
+    REQUIRE(request.reserve(65, done));
+    request.advance(done);
+  }
+  request.commit(64);  // the window at its end is what it still needs; the earlier ones have left
+  if (request.retained() == 0) CHECK(another() == 64);
+}
+
+TEST_CASE("retention: of two promises the one that is left is charged whole when the other is taken back") {
+  const auto engine = windowed(24);
+  const auto prompt = tokens(1, 129), other = tokens(500, 65);
+  const std::vector<Token> start(prompt.begin(), prompt.begin() + 33);
+  RequestSpec spec = arrival(start);
+  spec.space = engine->intern({.tenant = "a"});
+  {
+    Request request = engine->begin(spec);
+    for (const std::uint32_t done : {16U, 32U, 33U}) {
+      REQUIRE(request.reserve(33, done));
+      request.commit(done);
+    }
+    request.finish(33);
+  }
+  const std::vector<Retention> wanted{{32, 100}, {64, 100}};
+  spec.prompt = prompt;
+  spec.chunk = 16;
+  spec.retention = wanted;
+  Request request = engine->begin(spec);
+  REQUIRE(request.retained() == 64);
+  REQUIRE(engine->tenants()[1].kept == 32);
+  REQUIRE(request.reserve(129, 48));
+  request.commit(48);
+  REQUIRE(request.reserve(129, 64));
+  REQUIRE(engine->tenants()[1].kept == 0);  // the window of what it found had to go
+  REQUIRE(request.retained() == 64);
+  RequestSpec second = spec;
+  second.prompt = other;
+  CHECK(engine->begin(second).retained() == 0);  // its 64 tokens are promised
+}
+
 TEST_CASE("retention: a tenant of the others that gets a share of its own takes its charges along") {
   const auto engine = engine_of(kFile, {"tenants={ \"*\": { together: true, pins: 24 } }"});
   const auto prompt = tokens(1, 25), second = tokens(500, 25);

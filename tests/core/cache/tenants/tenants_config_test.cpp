@@ -95,6 +95,8 @@ TEST_CASE("tenants: shares change while the engine runs") {
   CHECK(engine->tenants()[2].cached == 16);
   CHECK(engine->set_share("b", {.floor = 40}).error().text ==
         "tenant 'b': floor = 40: the floors of all tenants would be 72 tokens, and the pool has 64");
+  CHECK(engine->set_share("b", {.pins = 40}).error().text ==
+        "tenant 'b': pins = 40: floors and pins of all tenants would promise 72 tokens, and the pool has 64");
   CHECK(engine->set_share("b", {.floor = 8, .ceiling = 4}).error().text ==
         "tenant 'b': ceiling = 4 is below its floor, 8");
   CHECK(engine->set_share("*", {}).error().text == "'*' is no tenant's name");

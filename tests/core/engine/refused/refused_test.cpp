@@ -14,6 +14,8 @@
 #include <iterator>
 #include <string>
 
+#include <core/tiers/by_hand.h>
+
 using namespace canopy;
 using namespace canopy::test;
 
@@ -48,6 +50,9 @@ const std::vector<Trial> kTiered = {
      {"store={ host: { layers: 1, streams: { k: 4 } } }",
       "tenants={ acme: { floor: 32, weight: 2, pins: 32 }, batch: { ceiling: 64, eviction: fifo }, '*': { weight: 1 } "
       "}"}},
+    {"tenants",
+     {"store={ host: { layers: 1, streams: { k: 4 } } }", "tiers={ host: { capacity: 256, write: write_through } }",
+      "tenants={ acme: { floor: 32 }, '*': { weight: 1 } }"}},
     {"tiers_host", {"store={ host: { layers: 1, streams: { k: 4 } } }", "tiers.host.capacity=256"}},
     {"tiers_slots",
      {"store={ host: { layers: 1, streams: { k: 4 } } }", "tiers.host.capacity=256", "index=hash_chain",
@@ -394,13 +399,28 @@ TEST_CASE("refused memory: an audit that cannot walk the index calls no page own
     long refused = 1;
     for (long place = 0; refused > 0; ++place) {
       RefusedMemory::refuse(place, kMostInARow);
-      engine->audit();
+      try {
+        engine->audit();
+      } catch (const std::bad_alloc&) {  // of its own counts: it has looked at nothing
+      }
       refused = RefusedMemory::stop();
     }
     CHECK(engine->ledger().violations() > 0);  // that the index threw
     for (const std::string& report : engine->ledger().reports())
       CHECK_MESSAGE(report.find("std::bad_alloc") != report.npos, report);
   }
+}
+
+TEST_CASE("refused memory: a storage that cannot flush a namespace is left, whatever its name") {
+  const auto engine = stored_engine();
+  const NamespaceId space = engine->intern({.tenant = "(a name that is shown in marks, and is longer than a string"});
+  ByHand::throws = true;
+  RefusedMemory::refuse(0, kMostInARow);
+  engine->flush(space);
+  RefusedMemory::stop();
+  ByHand::throws = false;
+  REQUIRE(engine->ledger().violations() > 0);  // there was no memory for the note
+  CHECK(engine->ledger().reports().back().find("could not flush namespace") != std::string::npos);
 }
 
 TEST_CASE("refused memory: a put that cannot be sent ends, while the eviction that made it has more to put") {
