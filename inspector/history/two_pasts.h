@@ -12,7 +12,7 @@ namespace canopy::inspector {
 struct OtherPast {
   std::string name;
   History history;
-  Doubts doubts{};  ///< of its figures
+  Doubts doubts{};  ///< doubts of its figures
 };
 
 /// Two pasts have one axis in the requested work: prompt tokens that had arrived. Their clocks differ, since one engine

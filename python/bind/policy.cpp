@@ -200,7 +200,9 @@ std::string PythonPolicy::take_failure(const nb::object& result) {
     std::string text = "an exception";
     try {
       text = nb::str(error.type().attr("__name__")).c_str();
-      text += ": " + nb::cast<std::string>(shown(Utf8(nb::str(error.value())).bytes));
+      // Not nb::cast<std::string>: it makes the text in a function that throws nothing.
+      const nb::object words = shown(Utf8(nb::str(error.value())).bytes);
+      text.append(": ").append(Utf8(words).bytes);
     } catch (const std::exception&) {  // it has no text, or there is no memory for it
     }
     return text;

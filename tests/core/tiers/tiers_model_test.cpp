@@ -13,6 +13,7 @@
 #include <set>
 
 #include <support/engines.h>
+#include <support/sanitizers.h>
 #include <tiers/fingerprint.h>
 #include <tiers/page_keys.h>
 
@@ -659,6 +660,9 @@ const std::vector<Setup>& stored_setups() {
   return all;
 }
 
+/// Returns the number of runs of each setup: with a sanitizer each takes ten times as long.
+std::uint64_t seeds() { return kAddressSanitizer ? 1 : std::max<std::uint64_t>(2, with_effort(4)); }
+
 }  // namespace
 
 TEST_CASE("two tiers have what was there, appear by turns alone, and hold the bytes that were written") {
@@ -666,7 +670,7 @@ TEST_CASE("two tiers have what was there, appear by turns alone, and hold the by
   for (const Setup& setup : setups()) {
     CAPTURE(setup.name);
     std::uint64_t fetched = 0, written = 0;
-    for (std::uint64_t seed = 1; seed <= with_effort(4); ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
       CAPTURE(seed);
       TiersWorld tiers(setup, seed);
       tiers.run(1500);
@@ -676,10 +680,11 @@ TEST_CASE("two tiers have what was there, appear by turns alone, and hold the by
       written += tiers.counters()[Counter::written_tokens_host];
     }
     // A run in which nothing moved proves nothing.
+    if (effort() < 1) continue;
     CHECK((written > 0) == (setup.name != "nothing is written"));
     CHECK((fetched > 0) == (setup.name != "nothing is written"));
   }
-  CHECK(old_seen > 0);
+  CHECK((old_seen > 0 || effort() < 1));
 }
 
 TEST_CASE("the same requests under two tiers decide the same") {
@@ -701,7 +706,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     std::uint64_t asked = 0, from_storage = 0, found_again = 0, from_host_alone = 0, left = 0, continued = 0;
     std::map<std::string_view, std::uint64_t> all;
     std::array<std::uint64_t, std::size(kBringOutcomes)> brings{};
-    for (std::uint64_t seed = 1; seed <= with_effort(4); ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
       CAPTURE(seed);
       TiersWorld tiers(setup, seed);
       tiers.run(3000);
@@ -719,6 +724,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     }
     const auto count = [&](BringOutcome outcome) { return brings[static_cast<std::size_t>(outcome)]; };
     // A run in which nothing happened proves nothing.
+    if (effort() < 1) continue;
     CHECK(all["written_tokens_storage"] > 0);
     if (setup.name != "storage later than its time") CHECK(from_storage > 0);
     else CHECK(count(BringOutcome::late) > 0);
