@@ -52,10 +52,11 @@ void add_host(Doubts& doubts, const HostTier& host, const CacheState& device) {
     const std::uint64_t has = std::min(wanted, host.images(g).with_memory());
     doubts.push_back(
         {Doubt::Kind::memory, refused,
-         fmt::format("host tier, group '{}': the system refused memory for {}: the tier has memory for {} pages of {} "
-                     "bytes ({:.1f} MiB), and {} pages of {} tokens were wanted",
-                     tier.groups[g].name, plural(refused, "page"), has, page,
-                     static_cast<double>(has * page) / (1 << 20), wanted, wanted * tier.page_size)});
+         fmt::format(
+             "host tier, group '{}': the system refused memory for {} pages: the tier has memory for {} pages of {} "
+             "bytes ({:.1f} MiB), and {} pages of {} tokens were wanted",
+             tier.groups[g].name, refused, has, page, static_cast<double>(has * page) / (1 << 20), wanted,
+             wanted * tier.page_size)});
   }
 }
 

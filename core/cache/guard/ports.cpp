@@ -159,7 +159,7 @@ std::size_t StoragePort::poll(std::span<StorageDone> done) {
     if (!fits(one, open->second))
       wrong("poll", Sentence("the end of call {} does not fit its {} records", one.ticket, open->second.records));
     done[count] = fits(one, open->second) ? one : as_failed(one.ticket, open->second);
-    if (open->second.counts) done[count].fates = {};  // nobody has looked at them
+    if (open->second.counts) done[count].fates = {};  // find() has none: they were not compared
     ++count;
     open_.erase(open);
   }

@@ -71,7 +71,7 @@ TEST_CASE("a namespace that is forgotten leaves its number to another, and no na
   CHECK(spaces.intern({"a", {}, "secret"}) == NamespaceId{5});  // it comes again, as another
 }
 
-TEST_CASE("any number of namespaces that nobody needs cost a bounded number") {
+TEST_CASE("any number of unused namespaces cost a bounded number") {
   Spaces spaces;
   for (int number = 0; number < 10'000; ++number) {
     spaces.intern({{}, {}, "salt " + std::to_string(number)});

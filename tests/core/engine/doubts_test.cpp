@@ -43,7 +43,7 @@ TEST_CASE("doubts: a host tier without memory is one, with the pages that were w
   CHECK(doubts[0].kind == Doubt::Kind::memory);
   CHECK(doubts[0].count == 1000);
   CHECK(doubts[0].sentence ==
-        "host tier, group 'full': the system refused memory for 1,000 pages: the tier has memory for 0 pages of 4096 "
+        "host tier, group 'full': the system refused memory for 1000 pages: the tier has memory for 0 pages of 4096 "
         "bytes "
         "(0.0 MiB), and 1000 pages of 4000 tokens were wanted");
   const std::uint64_t refused = engine->tiers().counters().at(Counter::refused_pages_host, 0);

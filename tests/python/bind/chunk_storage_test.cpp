@@ -409,7 +409,7 @@ TEST_CASE("chunk storage: a forked child's copy is empty, and its jobs end") {
   CHECK(world.run(true, 0, 20) == kAll);
 }
 
-TEST_CASE("chunk storage: who stops it second waits as well") {
+TEST_CASE("chunk storage: a second call of stop waits as well") {
   World world;
   world.store(0, 20);
   world.shelf->hold = true;
