@@ -58,6 +58,8 @@ struct Faults {
   std::vector<std::shared_ptr<PageStorage>> storages;
   std::uint64_t pages_there = 0;  ///< most pages that the storage of the first group has reported in one answer
   std::uint64_t pages_read = 0;   ///< pages that this storage was asked for
+  std::uint64_t pages_put = 0;    ///< pages in the pending puts to this storage
+  std::uint64_t bytes_put = 0;    ///< their bytes
 
   /// Returns true if a fault has yet to happen.
   bool armed() const;

@@ -14,6 +14,17 @@ void replace(std::string& text, std::string_view what, const std::string& by) {
   if (const std::size_t at = text.find(what); at != text.npos) text.replace(at, what.size(), by);
 }
 
+/// Returns true if a storage neither loses nor refuses records.
+bool is_sound(const ComponentConfig& storage) {
+  const auto options = parse_yaml(storage.options.empty() ? "{}" : storage.options, "options");
+  return !storage.name.empty() && options &&
+         std::ranges::none_of(
+             std::array{"absent", "forgets", "damaged", "late", "failed", "full"}, [&](const char* name) {
+               const YamlNode* const value = options->kind == YamlNode::Kind::map ? options->find(name) : nullptr;
+               return value && value->scalar != "0";
+             });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Subject>> Subject::create(const std::string& text, const Registry& registry, unsigned rank,
@@ -37,6 +48,7 @@ Result<std::unique_ptr<Subject>> Subject::create(const std::string& text, const 
   subject->config_ = std::move(*config);
   for (const GroupConfig& group : subject->config_.groups) subject->groups_.push_back(group.name);
   subject->agreement_ = agreement;
+  subject->sound_ = is_sound(subject->config_.storage_tier.in);
   subject->engine_ = std::move(*engine);
   return subject;
 }
@@ -50,17 +62,6 @@ Result<std::monostate> Subject::reopen(const std::string& index, const Registry&
   else if (engine = check::create(config_, registry, faults, agreement_); !engine) return engine.error();
   engine_ = std::move(*engine);
   return std::monostate{};
-}
-
-bool Subject::sound() const {
-  const ComponentConfig& in = config_.storage_tier.in;
-  const auto options = parse_yaml(in.options.empty() ? "{}" : in.options, "options");
-  return !in.name.empty() && options &&
-         std::ranges::none_of(
-             std::array{"absent", "forgets", "damaged", "late", "failed", "full"}, [&](const char* name) {
-               const YamlNode* const value = options->kind == YamlNode::Kind::map ? options->find(name) : nullptr;
-               return value && value->scalar != "0";
-             });
 }
 
 }  // namespace canopy::check

@@ -22,7 +22,7 @@ class Subject {
   /// Ends the engine, and creates another one with this index; with that of before if the engine refuses it.
   Result<std::monostate> reopen(const std::string& index, const Registry& registry);
   /// Returns true if the storage is one that neither loses nor refuses records.
-  bool sound() const;
+  bool sound() const { return sound_; }
 
   Engine& engine() { return *engine_; }
   /// Destroys the engine.
@@ -36,6 +36,7 @@ class Subject {
   EngineConfig config_;
   std::vector<std::string> groups_;
   Agreement* agreement_ = nullptr;
+  bool sound_ = false;
   std::unique_ptr<Engine> engine_;
 };
 

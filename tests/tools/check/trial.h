@@ -91,6 +91,7 @@ class Trial {
   Fetch fetched_for(std::uint64_t name);
   void turn(std::uint64_t us);
   bool bring(const Operation& operation);
+  bool may_not_fail() const;
   void check_ahead();
   bool set_share(const Operation& operation);
   bool flush_unknown();
