@@ -21,28 +21,6 @@ using namespace canopy::app;
 
 using Folders = PluginFolders;
 
-/// Spellings of earlier versions. The first that fits counts.
-constexpr OldSpelling kOld[] = {
-    {"curve --pool", "canopy compare --curve --capacity"},
-    {"curve", "canopy compare --curve"},
-    {"subscribe", "canopy events attach"},
-    {"pool resize", "canopy top --resize GROUP=TOKENS"},
-    {"pool", "canopy top --pools"},
-    {"tiers", "canopy-slots"},
-    {"bench", "canopy-dev bench"},
-    {"check", "canopy-dev check"},
-    {"verify", "canopy-dev verify"},
-    {"demo --report", "canopy demo --json"},
-    {"replay --report", "canopy replay --json"},
-    {"replay --serve", "canopy replay --feed"},
-    {"compare --report", "canopy compare --html"},
-    {"compare --policies", "canopy compare --policy"},
-    {"compare --capacities", "canopy compare --capacity"},
-    {"compare --seed", "canopy compare --seeds"},
-    {"top NAME", "canopy top --feed NAME"},
-    {"events decode --json", "canopy events decode --lines"},
-};
-
 void add_demo(CLI::App& program, const Folders& folders, int& status) {
   auto arguments = std::make_shared<DemoArguments>();
   auto* demo_command = program.add_subcommand("demo", "Run a seeded workload of several tenants through a small pool");
@@ -229,5 +207,5 @@ void add_commands(CLI::App& program, const Folders& folders, int& status) {
 
 int main(int argc, char** argv) {
   return canopy::app::run_program(argc, argv,
-                                  {"canopy", "prefix reuse of KV caches in LLM serving", add_commands, kOld});
+                                  {"canopy", "prefix reuse of KV caches in LLM serving", add_commands});
 }

@@ -49,22 +49,6 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return given;
 }
 
-/// Returns "`canopy curve` is `canopy compare --curve` now" if the arguments have an old spelling; otherwise empty.
-std::string new_spelling(const Program& what, const std::vector<std::string>& given) {
-  for (const auto& [old, now] : what.old) {
-    std::istringstream words(old);
-    std::string word;
-    bool same = true;
-    for (std::size_t i = 0; same && words >> word; ++i) {
-      const auto is_word = [&](const std::string& each) { return each.substr(0, each.find('=')) == word; };
-      if (word.starts_with('-')) same = std::ranges::any_of(given, is_word);
-      else same = i < given.size() && (word == "NAME" ? !given[i].starts_with('-') : given[i] == word);
-    }
-    if (same) return std::string("`") + what.name + " " + old + "` is `" + now + "` now";
-  }
-  return {};
-}
-
 /// Returns an error message if the arguments name no command, or one that does not exist; otherwise empty.
 std::string flaw_of_command(const CLI::App& program, const std::vector<std::string>& given) {
   const CLI::App* command = &program;
@@ -119,11 +103,8 @@ int run(int argc, char** argv, const Program& what) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) {
-      const std::vector<std::string> given = arguments_of(argc, argv);
-      if (const std::string now = new_spelling(what, given); !now.empty()) return unusable(now);
-      if (const std::string why = flaw_of_command(program, given); !why.empty()) return unusable(why);
-    }
+    if (error.get_exit_code() != 0)
+      if (const std::string why = flaw_of_command(program, arguments_of(argc, argv)); !why.empty()) return unusable(why);
     std::ostringstream out, err;
     const int code = program.exit(error, out, err);
     std::fputs(printable_lines(out.str()).c_str(), stdout);

@@ -3,7 +3,6 @@
 #include <canopy/base/registry.h>
 #include <canopy/base/run_files.h>
 
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,17 +39,10 @@ Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile
 /// Adds the commands of a program. Each sets `status`, the exit code.
 using AddCommands = void (*)(CLI::App& program, const PluginFolders& folders, int& status);
 
-/// A spelling of earlier versions, "replay --serve", and the one that replaces it, "canopy replay --feed". The last
-/// word of `old` may be NAME: any argument that is no option.
-struct OldSpelling {
-  const char *old, *now;
-};
-
 /// A program with commands.
 struct Program {
   const char *name, *about;
   AddCommands add;
-  std::span<const OldSpelling> old{};
   bool plugins = true;  ///< true if the commands load plugins
 };
 

@@ -1,6 +1,7 @@
 # The inspector's page for browsers, inside the program: a WebAssembly module of another build (inspector/page) and the files
 # beside it, each compressed. scripts/install web brings what it needs.
 include(ImguiSource)
+set(CANOPY_PAGE_BUILD ${PROJECT_BINARY_DIR}/page CACHE PATH "Where the page is built; builds may share the folder")
 
 # Sets `source` to the source file with the page's files, or to nothing if it is not built; `why` then says why not.
 function(canopy_page_source source why)
@@ -49,8 +50,8 @@ function(canopy_page_source source why)
   endif()
 
   include(ExternalProject)
-  set(folder ${PROJECT_BINARY_DIR}/page)
-  ExternalProject_Add(canopy_page SOURCE_DIR ${PROJECT_SOURCE_DIR} BINARY_DIR ${folder} PREFIX ${folder}/steps
+  set(folder ${CANOPY_PAGE_BUILD})
+  ExternalProject_Add(canopy_page SOURCE_DIR ${PROJECT_SOURCE_DIR} BINARY_DIR ${folder} PREFIX ${PROJECT_BINARY_DIR}/page_steps
     CMAKE_ARGS -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/core/cmake/wasi.cmake -DCANOPY_WASI_CLANG=${CANOPY_WASI_CLANG}
                -DCANOPY_IMGUI_SOURCE=${imgui} -DCANOPY_PAGE_FONT=${CANOPY_PAGE_FONT} -DCANOPY_PYTHON3=${CANOPY_PYTHON3} -DCMAKE_BUILD_TYPE=None -DCMAKE_UNITY_BUILD=${CMAKE_UNITY_BUILD}
                -DCMAKE_UNITY_BUILD_BATCH_SIZE=5 -DCANOPY_WERROR=${CANOPY_WERROR}

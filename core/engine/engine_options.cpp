@@ -139,11 +139,6 @@ void visit(Options& o, HostTierConfig& tier) {
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
            "in each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
   o.number("latency", tier.lane.latency, 0, 1'000'000'000, "of each copy", Unit::us);
-  o.gone("hits", "nor is write_through_selective");
-  o.gone("ahead", "pages become free when they are needed");
-  o.gone("least", "what is worth it is fetched, however short");
-  o.gone("in_flight", "it is 256MiB");
-  o.gone("kv_bytes", "lanes carry what the stores keep of a token, or what `canopy replay --kv-bytes` says");
 }
 
 void visit(Options& o, StorageTierConfig& tier) {
@@ -157,13 +152,6 @@ void visit(Options& o, StorageTierConfig& tier) {
            Unit::bytes_per_s);
   o.number("within", tier.within, 1, kHourUs,
            "until records that come or go are late; whether there are any is late after a hundredth of it", Unit::us);
-  o.gone("ahead", "it is 5 percent of the host tier");
-  o.gone("in_flight", "it is 256MiB");
-  o.gone("budget", "puts have no limit a second");
-  o.gone("keep", "records stay as long as there is room");
-  o.gone("latency", "a simulated storage takes the time of its bandwidth");
-  o.gone("find_within", "it is a hundredth of `within`");
-  o.gone("trust_again", "it is an hour");
 }
 
 void visit(Options& o, RecomputeConfig& recompute) {
@@ -171,9 +159,6 @@ void visit(Options& o, RecomputeConfig& recompute) {
            Unit::ns);
   o.number("per_token_depth", recompute.per_token_depth, 0, 1'000'000,
            "for each token of it and each token in front of that one: attention", Unit::ps);
-  o.gone("fixed", "it is 0");
-  o.gone("margin", "a fetch may take as long as computing");
-  o.gone("learn", "nothing corrects the figures of the file");
 }
 
 void visit(Options& o, PrefetchConfig& prefetch) {
@@ -181,9 +166,6 @@ void visit(Options& o, PrefetchConfig& prefetch) {
            "how long a request waits for what comes for it: while that is faster than computing it, until it is "
            "there, or not at all");
   o.number("max", prefetch.max, 0, kHourUs, "the longest that `worthwhile` waits", Unit::us);
-  o.gone("base", "nor is the policy `timeout`");
-  o.gone("per_1k", "nor is the policy `timeout`");
-  o.gone("share", "it is 25 percent of the host tier");
 }
 
 /// `all`: the walk over the whole engine. A rule that compares with other parts is checked only if those are valid.

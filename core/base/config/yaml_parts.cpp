@@ -103,14 +103,6 @@ void YamlOptions::on_required(const char* name, const char* expected) {
   complained_of(0);
 }
 
-void YamlOptions::on_gone(const char* name, const char* instead) {
-  const auto at = std::ranges::find(node_.entries, name, [](const auto& entry) { return entry.first.scalar; });
-  if (at == node_.entries.end()) return;
-  take(name);
-  complain(at->first.mark, fmt::format("{} is no longer a key: {}", called(name), instead));
-  done();
-}
-
 void YamlOptions::on_rule(const char* flaw) {
   if (*flaw == '\0' || !ok()) return;  // a mistake in a value may be the cause of the conflict
   const std::string name(flaw, std::strspn(flaw, "abcdefghijklmnopqrstuvwxyz_"));

@@ -139,8 +139,6 @@ class Options {
 
   /// Requires the option `name`, which is visited next. `expected` is a part of the error message.
   void required(const char* name, const char* expected) { on_required(name, expected); }
-  /// Refuses an option that was removed. `instead`: the explanation in the error message.
-  void gone(const char* name, const char* instead) { on_gone(name, instead); }
   /// Reports a conflict between visited options: "start = 9 is more than ...", which begins with an option's name.
   /// Empty: no conflict.
   void rule(const std::string& flaw) { on_rule(flaw.c_str()); }
@@ -172,7 +170,6 @@ class Options {
   virtual void on_section(const char* name, bool given, const char* help, const Part& part) = 0;
   virtual void on_component(const char* name, Component& value, const char* help, const char* otherwise) = 0;
   virtual void on_required(const char*, const char*) {}
-  virtual void on_gone(const char*, const char*) {}
   virtual void on_rule(const char*) {}
 
  protected:

@@ -68,7 +68,7 @@ struct CanopyPlugin {
 
 namespace canopy {
 
-inline constexpr std::uint32_t kPluginMagic = 0x32504E43;  // "CNP2"
+inline constexpr std::uint32_t kPluginMagic = 0x33504E43;  // "CNP3"
 inline constexpr const char* kPluginSymbol = "canopy_plugin_";
 
 namespace detail {

@@ -1,4 +1,4 @@
-/// What the programs print of themselves: the overview, completion, the man page, and new names for old spellings.
+/// What the programs print of themselves: the overview, completion and the man page.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -146,32 +146,4 @@ TEST_CASE("fish parses its completion script") {
   const Workshop workshop;
   const std::string script = workshop.file("script", run_canopy(workshop, "--completion fish").out);
   CHECK(std::system(("fish -n " + script).c_str()) == 0);
-}
-
-TEST_CASE("an old spelling is refused with the new one, and a new one is never taken for it") {
-  const Workshop workshop;
-  for (const auto& [old, now] :
-       {std::pair("curve --trace t --pool 3M", "curve --pool` is `canopy compare --curve --capacity"),
-        {"curve --trace t", "curve` is `canopy compare --curve"},
-        {"--plugins . subscribe tcp://x", "subscribe` is `canopy events attach"},
-        {"pool show x", "pool` is `canopy top --pools"},
-        {"pool resize x full 3M", "pool resize` is `canopy top --resize GROUP=TOKENS"},
-        {"tiers ls x", "tiers` is `canopy-slots"},
-        {"demo --report r", "demo --report` is `canopy demo --json"},
-        {"replay e --trace t --report=r", "replay --report` is `canopy replay --json"},
-        {"replay e --trace t --serve x", "replay --serve` is `canopy replay --feed"},
-        {"compare e --trace t --report r", "compare --report` is `canopy compare --html"},
-        {"compare e --policies lru", "compare --policies` is `canopy compare --policy"},
-        {"compare e --capacities 3M", "compare --capacities` is `canopy compare --capacity"},
-        {"top x --once", "top NAME` is `canopy top --feed NAME"},
-        {"events decode s --json", "events decode --json` is `canopy events decode --lines"}}) {
-    CAPTURE(old);
-    const Ended run = run_canopy(workshop, old);
-    CHECK(run.status == 2);
-    CHECK(run.out.empty());
-    CHECK(run.err == std::string("`canopy ") + now + "` now\n");
-  }
-  CHECK(has(run_canopy(workshop, "replay --trace t").err, "config is required"));
-  CHECK(has(run_canopy(workshop, "top --feed").err, "--feed"));
-  CHECK(has(run_canopy(workshop, "config dump curve").err, "curve: there is no such file"));
 }

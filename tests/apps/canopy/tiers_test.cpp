@@ -160,8 +160,6 @@ TEST_CASE("tiers: what cannot be is refused") {
   };
   CHECK(check("page_size=16").status == 0);
   CHECK(has(check("tiers.recompute.per_tokn=5").err, "Did you mean 'per_token'?"));
-  CHECK(has(check("tiers.recompute.margin=0").err,
-            "--set tiers.recompute.margin: tiers.recompute.margin is no longer a key: a fetch may take as long"));
   CHECK(has(check("tiers.host.latency=20").err, "tiers.host.latency = 20 has no unit, as in 20us"));
   CHECK(has(check("tiers.prefetch.policy=worthy").err, "worthwhile"));
   CHECK(has(check("tiers.prefetch=now").err, "tiers.prefetch = 'now' is not a map"));

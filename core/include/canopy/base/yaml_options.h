@@ -56,7 +56,6 @@ class YamlOptions final : public Options {
   void on_section(const char*, bool, const char*, const Part&) override;
   void on_component(const char*, Component&, const char*, const char*) override;
   void on_required(const char*, const char*) override;
-  void on_gone(const char*, const char*) override;
   void on_rule(const char*) override;
 
  private:
