@@ -136,5 +136,5 @@ void add_commands(CLI::App& program, const PluginFolders&, int& status) {
 int main(int argc, char** argv) {
   using namespace canopy::app;
   return run_program(argc, argv,
-                     {"canopy-slots", "records of the storage slots on this machine's disks", add_commands, {}, false});
+                     {"canopy-slots", "records of the storage slots on this machine's disks", add_commands, false});
 }
