@@ -1,6 +1,10 @@
 #include <canopy/c/figures.h>
 #include <canopy/engine/engine_file.h>
 
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
 #include "handles.h"
 
 using namespace canopy;
@@ -44,18 +48,9 @@ canopy_code canopy_engine_look(const canopy_engine* engine, canopy_engine_state*
 canopy_code canopy_engine_counters(const canopy_engine* engine, canopy_counters* counters) {
   return look("canopy_engine_counters", engine, "counters", counters, [](const Engine& on, canopy_counters& own) {
     const Counters& now = on.counters();
-    own.requests = now.requests;
-    own.prompt_tokens = now.prompt_tokens;
-    own.hit_tokens = now.hit_tokens;
-    own.evict_calls = now.evict_calls;
-    own.evicted_tokens = now.evicted_tokens;
-    own.finished = now.finished;
-    own.aborted = now.aborted;
-    own.retracted = now.retracted;
-    own.repointed_pages = now.repointed_pages;
-    own.resizes = now.resizes;
-    own.relocated_pages = now.relocated_pages;
-    own.index_seconds = now.index_seconds;
+#define CANOPY_COPY(type, name, rule) own.name = now.name;
+    CANOPY_ENGINE_COUNTERS(CANOPY_COPY)
+#undef CANOPY_COPY
     return CANOPY_OK;
   });
 }
@@ -82,20 +77,35 @@ canopy_code canopy_engine_counter(const canopy_engine* engine, const char* name,
   if (!name) return fail_without(kName, "name");
   if (!value) return fail_without(kName, "value");
   return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
-    for (std::size_t i = 0; i < kCounterCount; ++i) {
-      const CounterInfo& info = kCounters[i];
-      if (info.name != name) continue;
-      if (row >= info.rows.size || column >= info.columns.size)
-        return fail(CANOPY_BAD_ARGUMENT, kName, "counter '{}' has {} rows and {} columns", name, info.rows.size,
-                    info.columns.size);
-      *value = on.engine->tiers().counters().at(static_cast<Counter>(i), row, column);
-      return CANOPY_OK;
-    }
+    const auto outside = [&](std::size_t rows, std::size_t columns) {
+      return row < rows && column < columns
+                 ? CANOPY_OK
+                 : fail(CANOPY_BAD_ARGUMENT, kName, "counter '{}' has {} rows and {} columns", name, rows, columns);
+    };
+    std::optional<canopy_code> result;
+    for_each_counter([&](Counter counter, const CounterInfo& info) {
+      if (info.name != name) return;
+      result = outside(info.rows.size, info.columns.size);
+      if (*result == CANOPY_OK) *value = on.engine->tiers().counters().at(counter, row, column);
+    });
+    for_each_counter(on.engine->counters(), [&]<class Value>(const EngineCounterInfo& info, Value count) {
+      if (std::is_floating_point_v<Value> || info.name != std::string_view(name)) return;
+      result = outside(1, 1);
+      if (*result == CANOPY_OK) *value = static_cast<std::uint64_t>(count);
+    });
+    if (result) return *result;
     return fail(CANOPY_NOT_FOUND, kName, "no counter is called '{}' (canopy_counter_name lists them)", name);
   });
 }
 
-const char* canopy_counter_name(size_t i) { return i < kCounterCount ? kCounters[i].name.data() : nullptr; }
+const char* canopy_counter_name(size_t i) {
+  if (i < kCounterCount) return kCounters[i].name.data();
+  const char* found = nullptr;
+  for_each_counter(Counters{}, [&]<class Value>(const EngineCounterInfo& info, Value) {
+    if (!std::is_floating_point_v<Value> && i-- == kCounterCount) found = info.name;
+  });
+  return found;
+}
 
 canopy_code canopy_engine_text(const canopy_engine* engine, int32_t text, uint32_t group, char* to, size_t room,
                                size_t* length) {

@@ -28,10 +28,7 @@ constexpr Column kColumns[] = {{"evicted", &TenantUse::evicted}, {"paid", &Tenan
                                {"kept", &TenantUse::kept, true}, {"refused pins", &TenantUse::refused_pins, true}};
 
 void add_figures(TenantUse& sum, const TenantUse& tenant) {
-  for (const auto figure :
-       {&TenantUse::requests, &TenantUse::prompt_tokens, &TenantUse::hit_tokens, &TenantUse::cached})
-    sum.*figure += tenant.*figure;
-  for (const Column& column : kColumns) sum.*column.figure += tenant.*column.figure;
+  for (const TenantFigure& each : kTenantFigures) sum.*each.figure += tenant.*each.figure;
   sum.share.floor += tenant.share.floor;
 }
 

@@ -22,8 +22,8 @@ std::vector<CLI::Option*> add_mode(CLI::App& command, replay::Options& options) 
   add("--step-ms", options.step_ms, "simulated milliseconds per step", 1, 1000000);
   add("--abort-permille", options.abort_permille, "requests per 1000 that their client aborts", 0, 1000);
   std::map<std::string, scheduling::Schedule> schedules;
-  for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i)
-    schedules[scheduling::kScheduleNames[i]] = static_cast<scheduling::Schedule>(i);
+  for (std::size_t i = 0; i < all_names<scheduling::Schedule>().size(); ++i)
+    schedules[all_names<scheduling::Schedule>()[i]] = static_cast<scheduling::Schedule>(i);
   all.push_back(command
                     .add_option("--schedule", options.order.schedule,
                                 "order in which waiting requests start, as in SGLang; fcfs: by arrival")

@@ -40,8 +40,8 @@ struct TierBoard {
   };
 
   std::string storage;  ///< Name of the storage; may be empty (none).
-  std::array<Speed, std::size(kStorageLanes)> storage_speeds{};
-  std::array<Speed, std::size(kHostLanes)> host_speeds{};
+  std::array<Speed, std::size(NamesOf<StorageLane>::kAll)> storage_speeds{};
+  std::array<Speed, std::size(NamesOf<HostLane>::kAll)> host_speeds{};
   event::StorageHealth health;
 
   Speed& speed(StorageLane lane) { return storage_speeds[static_cast<std::size_t>(lane)]; }

@@ -19,13 +19,7 @@ constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
 /// Most bytes per second of a lane: a terabyte.
 constexpr std::uint64_t kMostBandwidth = 1'000'000'000'000;
 constexpr std::uint64_t kHourUs = 3'600'000'000;
-constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
 constexpr const char* kEventKinds[] = {"off", "zmq"};
-constexpr const char* kDialects[] = {"maps", "arrays"};
-constexpr const char* kHashes[] = {"sglang", "vllm"};
-constexpr const char* kWritePolicies[] = {"write_back", "write_through", "none"};
-constexpr const char* kPutPolicies[] = {"on_evict", "through", "none"};
-constexpr const char* kPrefetchPolicies[] = {"worthwhile", "wait_complete", "best_effort"};
 
 template <class Interface>
 class Named final : public Component {
@@ -134,7 +128,7 @@ void visit(Options& o, HostTierConfig& tier) {
   o.number("capacity", tier.capacity, 1, kAnything - 1,
            "tokens of the first group; the others in proportion to their pools");
   component<EvictionStrategy>(o, "eviction", tier.eviction, "chooses what leaves the tier");
-  o.choice("write", tier.write, kWritePolicies,
+  o.choice("write", tier.write, all_names<WritePolicy>(),
            "what is copied to the tier: prefixes when they are evicted, when they are inserted, or none");
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
            "in each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
@@ -144,7 +138,7 @@ void visit(Options& o, HostTierConfig& tier) {
 void visit(Options& o, StorageTierConfig& tier) {
   o.required("in", "the name of a storage");
   component<PageStorage>(o, "in", tier.in, "keeps the records");
-  o.choice("write", tier.write, kPutPolicies,
+  o.choice("write", tier.write, all_names<PutPolicy>(),
            "what is put into the storage: pages when they leave the host tier, pages when they come to it, or none");
   o.number("least", tier.least, 0, std::uint64_t{1} << 31, "tokens; what is shorter is not asked for");
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
@@ -162,7 +156,7 @@ void visit(Options& o, RecomputeConfig& recompute) {
 }
 
 void visit(Options& o, PrefetchConfig& prefetch) {
-  o.choice("policy", prefetch.policy, kPrefetchPolicies,
+  o.choice("policy", prefetch.policy, all_names<PrefetchPolicy>(),
            "how long a request waits for what comes for it: while that is faster than computing it, until it is "
            "there, or not at all");
   o.number("max", prefetch.max, 0, kHourUs, "the longest that `worthwhile` waits", Unit::us);
@@ -205,9 +199,10 @@ void visit(Options& o, KvEventsConfig& events) {
   o.optional("publish", events.publish, "the endpoint that subscribers connect to, tcp://HOST:PORT or ipc://PATH");
   o.optional("replay", events.replay, "the endpoint that is asked for past batches; without it there are none");
   o.optional("topic", events.topic, "in front of each message, such as kv@pod-1@llama");
-  o.choice("dialect", events.dialect, kDialects,
+  o.choice("dialect", events.dialect, all_names<KvEventsConfig::Dialect>(),
            "maps, as new releases send, or arrays, for consumers that read no maps");
-  o.choice("hashes", events.hashes, kHashes, "the names of blocks: SGLang's, or vLLM's with sha256_cbor");
+  o.choice("hashes", events.hashes, all_names<KvEventsConfig::Hashes>(),
+           "the names of blocks: SGLang's, or vLLM's with sha256_cbor");
   o.optional("seed", events.seed, "of vLLM's names: PYTHONHASHSEED of the servers beside this one");
   o.rule(flaw(events));
 }
@@ -231,7 +226,7 @@ void visit(Options& o, EngineConfig& engine) {
   o.section("tiers", engine.host_tier.capacity > 0,
             "tiers below the pools: host, storage below it, recompute and prefetch",
             [&](Options& part) { visit_tiers(part, engine, o); });
-  o.variant("feed", engine.feed.kind, kFeedKinds, true, "where the events of the engine go",
+  o.variant("feed", engine.feed.kind, all_names<FeedConfig::Kind>(), true, "where the events of the engine go",
             [&](Options& part) { visit(part, engine.feed); });
   o.variant("events", engine.events.on, kEventKinds, false, "KV events, as SGLang and vLLM publish them",
             [&](Options& part) { visit(part, engine.events); });

@@ -8,20 +8,7 @@ std::size_t reason_of(const Verdict& verdict) {
 }
 
 const char* reason_name(std::size_t reason) {
-  static constexpr std::array<const char*, kReasons> kNames = {"not known yet",
-                                                               "inserted meanwhile",
-                                                               "never seen",
-                                                               "evicted",
-                                                               "other namespace",
-                                                               "window tombstone",
-                                                               "no state kept",
-                                                               "page rounding",
-                                                               "not known: before attaching",
-                                                               "not known: lost in a lap",
-                                                               "not known: forgotten",
-                                                               "not known: no nodes reported",
-                                                               "flushed"};
-  return reason < kNames.size() ? kNames[reason] : "";
+  return reason == kFlushedReason ? "flushed" : info_of(static_cast<Miss>(reason)).words;
 }
 
 EvictionCause cause_of(Operation operation) {

@@ -37,11 +37,9 @@ void add_tiers(const Figures& figures, Families& to) {
     else to.counter(name, info.help, shown, std::move(labels));
   });
   if (!figures.now || !figures.now->storage) return;
-  static constexpr const char* kStates[] = {"closed", "half_open", "open"};
-  for (std::size_t i = 0; i < std::size(kStates); ++i)
+  for (const auto state : {StorageState::closed, StorageState::half_open, StorageState::open})
     to.gauge("canopy_tier_breaker", "1 for the state of the breaker in front of a storage: open, it is not called.",
-             std::uint64_t{static_cast<std::size_t>(figures.now->storage->state) == i},
-             {{"tier", "storage"}, {"state", kStates[i]}});
+             std::uint64_t{figures.now->storage->state == state}, {{"tier", "storage"}, {"state", name_of(state)}});
 }
 
 void add_tree(const Moment& now, bool no_nodes, Families& to) {

@@ -12,37 +12,6 @@ using inspector::MirrorPool;
 using inspector::MirrorRequest;
 using inspector::Miss;
 
-/// Returns a label's value. Unlike sentences for people, it does not change between releases.
-const char* label_of(Miss miss) {
-  switch (miss) {
-    case Miss::unknown:
-      return "ended_before_insert";
-    case Miss::none:
-      return "inserted_meanwhile";
-    case Miss::never_seen:
-      return "never_seen";
-    case Miss::evicted:
-      return "evicted";
-    case Miss::other_space:
-      return "other_namespace";
-    case Miss::tombstone:
-      return "window_tombstone";
-    case Miss::never_kept:
-      return "state_not_kept";
-    case Miss::rounding:
-      return "page_rounding";
-    case Miss::before_attach:
-      return "not_known_before_attach";
-    case Miss::lost_in_lap:
-      return "not_known_lost_in_lap";
-    case Miss::forgotten:
-      return "not_known_forgotten";
-    case Miss::no_nodes:
-      return "not_known_no_nodes";
-  }
-  return "ended_before_insert";
-}
-
 /// Returns the time between two moments. A clock that another process has overwritten may run backwards.
 constexpr std::uint64_t since(std::uint64_t then, std::uint64_t now) { return now > then ? now - then : 0; }
 double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast<double>(since(then, now)) / 1e6; }
@@ -51,8 +20,7 @@ double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast
 
 Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants), shares_(tenants) {
   // A reason that did not occur is known to be 0.
-  for (auto miss = Miss::unknown; miss <= Miss::no_nodes; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
-    counts_.missed_tokens[label_of(miss)] = 0;
+  for (const inspector::MissInfo& miss : inspector::kMisses) counts_.missed_tokens[miss.label] = 0;
 }
 
 void Tally::attach(const FeedShape& header) {
@@ -146,7 +114,7 @@ void Tally::begun(const MirrorRequest& request) {
   last_hit_ += std::uint64_t{request.matched} - hit;
   prompt = request.prompt, hit = request.matched;
   if (const std::uint32_t rest = request.rounding(mirror_->page_size()))
-    counts_.missed_tokens[label_of(Miss::rounding)] += rest;
+    counts_.missed_tokens[info_of(Miss::rounding).label] += rest;
   live_[request.id] = {request.prompt, request.matched, request.miss == Miss::rounding};
 }
 
@@ -160,7 +128,7 @@ void Tally::progressed(const MirrorRequest& request) {
   if (!live.judged && (request.miss != Miss::unknown || request.ended())) {
     live.judged = true;
     if (const std::uint32_t missed = request.missed(mirror_->page_size()))
-      counts_.missed_tokens[label_of(request.miss)] += missed;
+      counts_.missed_tokens[info_of(request.miss).label] += missed;
   }
   if (!request.ended()) return;
   if (request.phase == RequestPhase::finished) {

@@ -9,33 +9,8 @@
 namespace canopy::inspector {
 
 std::string reason_words(const MissGroup& group) {
-  switch (group.miss) {
-    case Miss::unknown:
-      return "not known yet";
-    case Miss::none:
-      return "inserted meanwhile";
-    case Miss::never_seen:
-      return "never seen";
-    case Miss::evicted:
-      return "evicted by " + group.policy;
-    case Miss::other_space:
-      return "other namespace";
-    case Miss::tombstone:
-      return "window tombstone";
-    case Miss::never_kept:
-      return "no state kept";
-    case Miss::rounding:
-      return "page rounding";
-    case Miss::before_attach:
-      return "not known: before attaching";
-    case Miss::lost_in_lap:
-      return "not known: lost in a lap";
-    case Miss::forgotten:
-      return "not known: forgotten";
-    case Miss::no_nodes:
-      return "not known: no nodes reported";
-  }
-  return {};
+  const std::string words = info_of(group.miss).words;
+  return group.miss == Miss::evicted ? words + " by " + group.policy : words;
 }
 
 std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,

@@ -14,22 +14,56 @@
 
 namespace canopy::inspector {
 
-/// The reason why a request did not find more of its prompt.
+// X(value, label, words, meaning): the reasons why a request did not find more of its prompt. The label is the value in
+// metrics, which stays the same when the words change. The last four are unknown, because the mirror does not know all
+// earlier evictions.
+#define CANOPY_MISSES(X)                                                                                               \
+  X(unknown, "ended_before_insert", "not known yet",                                                                   \
+    "The request has not inserted anything yet: it is not known whether the rest was here before.")                    \
+  X(none, "inserted_meanwhile", "inserted meanwhile", "Another request inserted the rest while this one computed it.") \
+  X(never_seen, "never_seen", "never seen",                                                                            \
+    "No request had inserted such a continuation: no cache could have contained it.")                                  \
+  X(evicted, "evicted", "evicted", "It was here and was evicted: a larger pool or another policy might have kept it.") \
+  X(other_space, "other_namespace", "other namespace",                                                                 \
+    "It is here in another namespace, and namespaces share no prefixes.")                                              \
+  X(tombstone, "window_tombstone", "window tombstone",                                                                 \
+    "Full attention had it, but the pages of a window or a state that it needs were evicted (a tombstone, or gap).")   \
+  X(never_kept, "state_not_kept", "no state kept",                                                                     \
+    "Full attention had it, but as far as is known, no window or state was kept at any greater depth, and none was "   \
+    "evicted there.")                                                                                                  \
+  X(rounding, "page_rounding", "page rounding",                                                                        \
+    "The last page of each prompt, which no match can return: one token is always computed, and only whole pages are " \
+    "shared.")                                                                                                         \
+  X(before_attach, "not_known_before_attach", "not known: before attaching",                                           \
+    "It has not been here since the inspector attached; whether it was here and evicted before is not known. Only a "  \
+    "recording from the engine's beginning, or a reader attached from the beginning, can distinguish it from "         \
+    "\"never seen\".")                                                                                                 \
+  X(lost_in_lap, "not_known_lost_in_lap", "not known: lost in a lap",                                                  \
+    "Events came faster than they were read, and some were lost: it is not known whether it was evicted in that "      \
+    "time or was never here.")                                                                                         \
+  X(forgotten, "not_known_forgotten", "not known: forgotten",                                                          \
+    "More nodes were evicted than the inspector remembers, and the older ones were forgotten: it is not known "        \
+    "whether it was among them.")                                                                                      \
+  X(no_nodes, "not_known_no_nodes", "not known: no nodes reported",                                                    \
+    "The index reports no nodes: the reason for a miss is not known.")
+
+// clang-format off
 enum class Miss : std::uint8_t {
-  unknown,      ///< it has not inserted anything yet
-  none,         ///< the whole reusable prompt was found
-  never_seen,   ///< no request inserted such a continuation before
-  evicted,      ///< it was here and was evicted
-  other_space,  ///< it is resident in another namespace
-  tombstone,    ///< full attention had it, but its window or state was evicted
-  never_kept,   ///< full attention had it, but no window or state was kept there
-  rounding,     ///< less than a page remained
-  // Unknown, because the mirror does not know all earlier evictions:
-  before_attach,  ///< the mirror began later than the engine
-  lost_in_lap,    ///< events were lost
-  forgotten,      ///< more nodes were evicted than the mirror remembers
-  no_nodes,       ///< the feed reports no nodes
+#define CANOPY_NAME(name, ...) name,
+  CANOPY_MISSES(CANOPY_NAME)
+#undef CANOPY_NAME
 };
+// clang-format on
+
+struct MissInfo {
+  const char *label, *words, *meaning;
+};
+inline constexpr MissInfo kMisses[] = {
+#define CANOPY_ROW(name, label, words, meaning) {label, words, meaning},
+    CANOPY_MISSES(CANOPY_ROW)
+#undef CANOPY_ROW
+};
+constexpr const MissInfo& info_of(Miss miss) { return kMisses[static_cast<std::size_t>(miss)]; }
 
 /// The moment from which on the mirror knows all insertions and evictions.
 struct Horizon {

@@ -17,36 +17,6 @@
 namespace canopy::inspector {
 namespace {
 
-const char* operation_word(Operation operation) {
-  switch (operation) {
-    case Operation::begin:
-      return "match";
-    case Operation::reserve:
-      return "reserve";
-    case Operation::advance:
-      return "advance";
-    case Operation::evict:
-      return "evict";
-    case Operation::insert:
-      return "insert";
-    case Operation::release:
-      return "release";
-    case Operation::flush:
-      return "flush";
-    case Operation::policy:
-      return "policy";
-    case Operation::resize:
-      return "resize";
-    case Operation::retract:
-      return "retracted";
-    case Operation::control:
-      return "control";
-    case Operation::none:
-      break;
-  }
-  return "keyframe";
-}
-
 bool is_change(const LogLine& line) {
   return line.added || line.split || line.removed || line.tombstones || line.operation == Operation::begin ||
          line.is_transfer() || line.operation == Operation::flush || line.operation == Operation::policy ||
@@ -57,7 +27,7 @@ bool is_change(const LogLine& line) {
 }  // namespace
 
 std::string sentence_of(const LogLine& line) {
-  std::string words = operation_word(line.operation);
+  std::string words = line.operation == Operation::none ? "keyframe" : name_of(line.operation);
   if (line.request) words += fmt::format(" {} {}", line.fetch ? "fetch" : "req", line.request);
   if (line.added) words += fmt::format(", {} added", plural(line.added, "node"));
   if (line.split) words += fmt::format(", {} split", grouped(line.split));

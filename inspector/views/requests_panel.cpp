@@ -13,47 +13,6 @@
 #include "panels.h"
 
 namespace canopy::inspector {
-namespace {
-
-const char* meaning_of(Miss miss) {
-  switch (miss) {
-    case Miss::unknown:
-      return "The request has not inserted anything yet: it is not known whether the rest was here before.";
-    case Miss::none:
-      return "Another request inserted the rest while this one computed it.";
-    case Miss::never_seen:
-      return "No request had inserted such a continuation: no cache could have contained it.";
-    case Miss::evicted:
-      return "It was here and was evicted: a larger pool or another policy might have kept it.";
-    case Miss::other_space:
-      return "It is here in another namespace, and namespaces share no prefixes.";
-    case Miss::tombstone:
-      return "Full attention had it, but the pages of a window or a state that it needs were evicted (a tombstone, or "
-             "gap).";
-    case Miss::never_kept:
-      return "Full attention had it, but as far as is known, no window or state was kept at any greater depth, and "
-             "none was evicted there.";
-    case Miss::rounding:
-      return "The last page of each prompt, which no match can return: one token is always computed, and only whole "
-             "pages are shared.";
-    case Miss::before_attach:
-      return "It has not been here since the inspector attached; whether it was here and evicted before is not known. "
-             "Only a recording from the engine's beginning, or a reader attached from the beginning, can distinguish "
-             "it from \"never seen\".";
-    case Miss::lost_in_lap:
-      return "Events came faster than they were read, and some were lost: it is not known whether it was evicted in "
-             "that time or was never here.";
-    case Miss::no_nodes:
-      return "The index reports no nodes: the reason for a miss is not known.";
-    case Miss::forgotten:
-      return "More nodes were evicted than the inspector remembers, and the older ones were forgotten: it is not known "
-             "whether it was among them.";
-  }
-  return "";
-}
-
-}  // namespace
-
 bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
   for (std::size_t i = 0; i < groups_.size() && i < chips_.size(); ++i)
     if (groups_[i].miss == miss) return at = chips_[i], true;
@@ -117,7 +76,7 @@ void RequestsPanel::draw_reasons(Scene& scene) {
     const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
     chips_.push_back({(from.x + to.x) / 2, (from.y + to.y) / 2});
     explain(fmt::format("{} tokens of {}. {}", grouped(group.tokens), plural(group.requests, "request"),
-                        meaning_of(group.miss)));
+                        info_of(group.miss).meaning));
   }
 }
 

@@ -62,23 +62,19 @@ std::unique_ptr<PyFetch> fetch(nb::handle_t<PyEngine> self, nb::handle ids, nb::
 nb::tuple admits(PyEngine& engine, nb::handle ids, nb::handle space, Arrival arrival) {
   const Tokens prompt(ids);
   const Admission answer = engine->admits(spec_of(prompt, engine.space_of(space), arrival));
-  const char* const kVerdicts[] = {"now", "wait", "never"};
-  return nb::make_tuple(kVerdicts[static_cast<std::size_t>(answer.verdict)], answer.reason);
+  return nb::make_tuple(name_of(answer.verdict), answer.reason);
+}
+
+/// Returns the help text of Engine.counters: each counter with its rule.
+std::string counters_help() {
+  std::string help = "counts since the engine was created:\n";
+  for (const EngineCounterInfo& info : kEngineCounters) help += std::string("\n") + info.name + ": " + info.rule;
+  return help;
 }
 
 nb::dict counters_of(PyEngine& engine) {
-  const Counters& counters = engine->counters();
   nb::dict row;
-  row["requests"] = counters.requests;
-  row["prompt_tokens"] = counters.prompt_tokens;
-  row["hit_tokens"] = counters.hit_tokens;
-  row["evict_calls"] = counters.evict_calls;
-  row["evicted_tokens"] = counters.evicted_tokens;
-  row["finished"] = counters.finished;
-  row["aborted"] = counters.aborted;
-  row["retracted"] = counters.retracted;
-  row["repointed_pages"] = counters.repointed_pages;
-  row["index_seconds"] = counters.index_seconds;
+  for_each_counter(engine->counters(), [&](const EngineCounterInfo& info, auto value) { row[info.name] = value; });
   return row;
 }
 
@@ -171,8 +167,7 @@ void bind_engine(nb::module_& module) {
                              {priority, hints, output_limit, min_uncached, chunk, retentions_of(retention)}, fetched);
               },
               "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-              "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
-              "retention"_a = nb::tuple(),
+              "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(), "retention"_a = nb::tuple(),
               "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.\n"
               "retention: prefixes to keep after finish(), within the pins of its tenant; Request.retained tells what "
               "was "
@@ -278,7 +273,7 @@ void bind_engine(nb::module_& module) {
           .def("pool", &pool_of, "group"_a = 0, "Returns a group's pool, in pages.")
           .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
           .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })
-          .def_prop_ro("counters", &counters_of)
+          .def_prop_ro("counters", &counters_of, counters_help().c_str())
           .def_prop_ro(
               "digest", [](PyEngine& engine) { return engine->digest(); },
               "hash over the results, victims and counters so far: the same for the same input")

@@ -132,11 +132,10 @@ nb::dict requests_of(const Source& source) {
   const auto fact = [&](auto member) {
     return column(requests, [member](const MirrorRequest& request) { return request.*member; });
   };
-  constexpr const char* kPhases[] = {"running", "committed", "finished", "aborted", "retracted", "resumed"};
   nb::list spaces, phases, misses;
   for (const MirrorRequest& request : requests) {
     spaces.append(mirror.space_name(request.space));
-    phases.append(kPhases[std::min<std::size_t>(static_cast<std::size_t>(request.phase), std::size(kPhases) - 1)]);
+    phases.append(name_of(request.phase));
     misses.append(mirror.why_missed(request));
   }
   nb::dict columns;

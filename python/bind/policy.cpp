@@ -48,9 +48,6 @@ struct EvictionView {
   nb::object prints;
 };
 
-const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf", "ceiling"};
-const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
-
 /// Returns the facts of nodes as columns: an object with a NumPy array for each property of Node.
 nb::object node_columns(std::span<const NodeFacts> nodes) {
   const nb::object columns = nb::module_::import_("types").attr("SimpleNamespace")();
@@ -333,14 +330,14 @@ void bind_policy(nb::module_& module) {
       .def_prop_ro("hints", fact(&RequestFacts::hints), "bits from the client")
       .def_prop_ro("now", [](const RequestView& request) { return request.facts.clock.now; })
       .def_prop_ro(
-          "ending", [](const RequestView& request) { return kEndings[static_cast<std::size_t>(request.facts.ending)]; },
+          "ending", [](const RequestView& request) { return name_of(request.facts.ending); },
           "'none', 'finished', 'aborted' or 'retracted'")
       .def_prop_ro(
           "prefix_prints", [](const RequestView& request) { return request.prints; },
           "uint64 array with a print for each 512 tokens of the prompt; empty unless the policy has `reads_prints`");
   nb::class_<EvictionView>(module, "Eviction", "The eviction of a node.")
       .def_prop_ro(
-          "cause", [](const EvictionView& view) { return kCauses[static_cast<std::size_t>(view.cause)]; },
+          "cause", [](const EvictionView& view) { return name_of(view.cause); },
           "'room', 'other_group', 'limit', 'path_limit', 'flush', 'dead_leaf' or 'ceiling'")
       .def_prop_ro("prefix_prints", [](const EvictionView& view) { return view.prints; });
 }

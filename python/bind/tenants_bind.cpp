@@ -26,6 +26,16 @@ double seconds_of(const Retention& retention) {
   return retention.us == kUnlimited ? HUGE_VAL : static_cast<double>(retention.us) / kMicroseconds;
 }
 
+/// Returns the help text of Engine.tenants: each figure with its rule.
+std::string tenants_help() {
+  std::string help =
+      "Returns the tenants with shares: a list of dictionaries with name (\"*\": the others together; \"\": requests "
+      "without a tenant), its share (floor, weight, ceiling, puts, pins) and its figures, in tokens of the first group "
+      "unless the name says otherwise. Empty without `tenants`.\n";
+  for (const TenantFigure& figure : kTenantFigures) help += std::string("\n") + figure.name + ": " + figure.rule;
+  return help;
+}
+
 nb::list tenants_of(PyEngine& engine) {
   nb::list rows;
   for (const TenantUse& use : engine->tenants()) {
@@ -36,18 +46,7 @@ nb::list tenants_of(PyEngine& engine) {
     row["ceiling"] = use.share.ceiling == kUnlimited ? nb::none() : nb::object(nb::int_(use.share.ceiling));
     row["puts"] = use.share.puts == kUnlimited ? nb::none() : nb::object(nb::int_(use.share.puts));
     row["pins"] = use.share.pins;
-    row["requests"] = use.requests;
-    row["prompt_tokens"] = use.prompt_tokens;
-    row["hit_tokens"] = use.hit_tokens;
-    row["cached"] = use.cached;
-    row["locked"] = use.locked;
-    row["kept"] = use.kept;
-    row["evicted"] = use.evicted;
-    row["paid"] = use.paid;
-    row["taken"] = use.taken;
-    row["below_floor"] = use.below_floor;
-    row["refused_pins"] = use.refused_pins;
-    row["refused_puts"] = use.refused_puts;
+    for (const TenantFigure& figure : kTenantFigures) row[figure.name] = use.*figure.figure;
     rows.append(row);
   }
   return rows;
@@ -115,13 +114,7 @@ void bind_tenants(nb::class_<PyEngine>& engine) {
           "What is above a new ceiling leaves at the next operation of the tenant. Raises ValueError if the floors "
           "then "
           "exceed the pool, or if the engine was configured without `tenants`.")
-      .def(
-          "tenants", &tenants_of,
-          "Returns what became of each tenant's share, in tokens of the first group: a list of dictionaries with its "
-          "name (\"*\": the others together; \"\": requests without a tenant), its share (floor, weight, ceiling, "
-          "puts, pins), requests, prompt_tokens and hit_tokens, what it has now (cached; locked, a part of it; kept by "
-          "retention, a part of that), evicted, what it paid to other tenants and has taken from them, what it paid "
-          "below_floor because nothing else could leave, refused_pins and refused_puts. Empty without `tenants`.")
+      .def("tenants", &tenants_of, tenants_help().c_str())
       .def("payments", &payments_of,
            "Returns the tokens that left one tenant for another: a list of dictionaries with from, to and tokens.");
 }

@@ -223,6 +223,11 @@ static void figures(void) {
   REFUSED(canopy_engine_text(engine, CANOPY_TEXT_GROUP, 1, text, 4, &length), CANOPY_BAD_ARGUMENT, "group 1");
   REFUSED(canopy_engine_text(engine, CANOPY_TEXT_GROUP, 0, text, 4, NULL), CANOPY_BAD_ARGUMENT, "length is NULL");
   REFUSED(canopy_engine_counter(engine, "hits", 0, 0, &value), CANOPY_NOT_FOUND, "'hits'");
+  REFUSED(canopy_engine_counter(engine, "requests", 0, 1, &value), CANOPY_BAD_ARGUMENT, "1 columns");
+  size_t named = 0;
+  while (canopy_counter_name(named) != NULL)
+    OK(canopy_engine_counter(engine, canopy_counter_name(named++), 0, 0, &value));
+  CHECK(strcmp(canopy_counter_name(named - 1), "relocated_pages") == 0);
   REFUSED(canopy_engine_counter(engine, "hit_tokens_host", 1, 0, &value), CANOPY_BAD_ARGUMENT, "1 rows");
   REFUSED(canopy_engine_pool(engine, 1, &pool), CANOPY_BAD_ARGUMENT, "group 1, but there are 1");
   canopy_request_destroy(request);

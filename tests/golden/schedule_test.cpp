@@ -36,9 +36,10 @@ class Recorded {
     std::string schedule;
     std::uint32_t priorities = 0;
     REQUIRE(static_cast<bool>(line >> page >> schedule >> priorities >> processed_));
-    const auto* const named = std::ranges::find(scheduling::kScheduleNames, schedule);
-    REQUIRE((named != scheduling::kScheduleNames.end()));
-    rules_.schedule = static_cast<scheduling::Schedule>(named - scheduling::kScheduleNames.begin());
+    const auto names = all_names<scheduling::Schedule>();
+    const auto named = std::ranges::find(names, schedule);
+    REQUIRE((named != names.end()));
+    rules_.schedule = static_cast<scheduling::Schedule>(named - names.begin());
     rules_.priorities = static_cast<scheduling::Priorities>(priorities);
     group_[0] = {"full", kWholePath, kUnlimited, policy_.get()};
     index_ = make<PrefixIndex>("radix", {page, 0, group_}, "{ accounting: sglang_unified }");

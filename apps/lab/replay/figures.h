@@ -37,8 +37,7 @@
   STORED(std::uint64_t, aborted, timed, "request", "Requests cancelled by their client.")                              \
   STORED(std::uint64_t, retracted, timed, "request", "Retractions of running requests for lack of room.")              \
   STORED(std::uint64_t, waited, timed, "request", "Requests that waited for room.")                                    \
-  DERIVED(schedule, scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)], timed, "text",        \
-          "Order in which waiting requests are started.")                                                              \
+  DERIVED(schedule, name_of(report.order.schedule), timed, "text", "Order in which waiting requests are started.")     \
   STORED(double, mean_wait_ms, timed, "ms", "Mean simulated time from the arrival of a request to its first start.")   \
   STORED(std::uint64_t, p95_wait_ms, timed, "ms", "The same at the 95th percentile.")                                  \
   STORED(std::uint64_t, p50_ttft_ms, timed, "ms", "Median simulated time from arrival to the first token.")            \

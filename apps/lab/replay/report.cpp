@@ -21,12 +21,11 @@ static ordered_json tenants_of(const Report& report) {
     CANOPY_PUT(json, tenant, name);
     CANOPY_PUT(json, tenant.share, floor, weight, ceiling, pins);
     if (tenant.share.ceiling == kUnlimited) json["ceiling"] = nullptr;
-    CANOPY_PUT(json, tenant, requests, prompt_tokens, hit_tokens);
+    for (const TenantFigure& figure : kTenantFigures) json[figure.name] = tenant.*figure.figure;
     json["hit_rate"] =
         tenant.prompt_tokens
             ? ordered_json(static_cast<double>(tenant.hit_tokens) / static_cast<double>(tenant.prompt_tokens))
             : ordered_json(nullptr);
-    CANOPY_PUT(json, tenant, cached, locked, kept, evicted, paid, taken, below_floor, refused_pins);
   }
   return all;
 }

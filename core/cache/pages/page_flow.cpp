@@ -13,17 +13,6 @@
 #include <cache/tenants/tenants.h>
 
 namespace canopy {
-namespace {
-
-/// Returns the name of an operation in the ledger's messages.
-constexpr const char* name_of(Operation operation) {
-  constexpr const char* kNames[] = {
-      "nothing", "match",       "reserve",  "advance", "evict", "insert", "release", "flush", "a change of policy",
-      "retract", "a new limit", "a control"};
-  return kNames[static_cast<std::size_t>(operation)];
-}
-
-}  // namespace
 
 std::uint64_t PageFlow::room(std::size_t group) const {
   const Pool& pool = state_.pools[group];

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 namespace canopy {
 
@@ -24,6 +25,10 @@ enum class Fate : std::uint32_t {
   full,    ///< there is no room, and none could be made
   late,    ///< the call exceeded its time limit
   failed,  ///< the storage refused, is broken or is gone
+};
+template <>
+struct NamesOf<Fate> {
+  static constexpr const char* kAll[] = {"done", "absent", "full", "late", "failed"};
 };
 
 /// Returns the result of a call for several records: the first fate that is not `done`, else `done`.

@@ -2,6 +2,7 @@
 /// Facts that a policy receives, besides those of a node.
 
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 namespace canopy {
 
@@ -31,6 +32,10 @@ enum class Ending : std::uint32_t {
   finished,   ///< normally
   aborted,    ///< by its client, or because it could not run
   retracted,  ///< preempted; if it is resumed, it arrives again under the same id
+};
+template <>
+struct NamesOf<Ending> {
+  static constexpr const char* kAll[] = {"none", "finished", "aborted", "retracted"};
 };
 
 /// Bits of RequestFacts::hints with a fixed meaning. The meaning of the other bits is up to the client. A policy may
@@ -70,6 +75,10 @@ enum class Cause : std::uint32_t {
   flush,        ///< the node's namespace was flushed
   dead_leaf,    ///< the pages of another group left, or never came, so that no match can end in the node
   ceiling,      ///< its tenant had more pages than its ceiling
+};
+template <>
+struct NamesOf<Cause> {
+  static constexpr const char* kAll[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf", "ceiling"};
 };
 
 /// Returns true if the pages left because others needed room; false if they were flushed, or no match could end there.

@@ -119,7 +119,7 @@ TEST_CASE("each schedule orders random queues as its rules, written plainly, do"
       if (seed % 5 == 0) rules.unknown = -1;
       if (seed % 5 == 1) rules.unknown = 4, rules.shared = 31;
       const Order order = queue.order(rules, 150);
-      CAPTURE(kScheduleNames[static_cast<std::size_t>(schedule)]);
+      CAPTURE(name_of(schedule));
       CAPTURE(seed);
       CHECK(order == plain(queue, rules, 150));
       moved += !std::ranges::is_sorted(order);

@@ -253,7 +253,7 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
 }
 
 TEST_CASE("timed: any schedule serves all requests, the same ones each time") {
-  for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i) {
+  for (std::size_t i = 0; i < all_names<scheduling::Schedule>().size(); ++i) {
     std::uint64_t digest = 0;
     for (int again = 0; again < (effort() < 1 ? 1 : 2); ++again) {
       const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
@@ -262,7 +262,7 @@ TEST_CASE("timed: any schedule serves all requests, the same ones each time") {
       options.order.schedule = static_cast<scheduling::Schedule>(i);
       options.order.most_matched = 0;
       const auto report = run(*engine, *source, options);
-      CAPTURE(scheduling::kScheduleNames[i]);
+      CAPTURE(all_names<scheduling::Schedule>()[i]);
       CHECK(report.violations == 0);
       CHECK(report.requests == 1200);
       CHECK(report.retracted > 0);

@@ -316,7 +316,7 @@ TEST_CASE("mirror: figures that no engine has are passed over, whatever they are
   take(event::Freed{.runs = {Segment{0, kAll}}});
   take(event::RequestPages{.request = ~std::uint64_t{0}, .runs = {Segment{1, 1}}});
   take(event::CounterValue{.counter = Counter{kCounterCount}, .value = 7});
-  take(event::CounterValue{.counter = Counter::fetches, .row = std::size(kFetchOutcomes), .value = 7});
+  take(event::CounterValue{.counter = Counter::fetches, .row = std::size(NamesOf<FetchOutcome>::kAll), .value = 7});
   take(event::CounterValue{.counter = Counter::fetches, .column = 1, .value = 7});
   take(event::TextPiece{.text = TextKind::space, .size = 1, .number = kAll, .last = true, .bytes = {'x'}});
   CHECK(mirror.pool(0).pages == pages);

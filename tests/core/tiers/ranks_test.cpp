@@ -281,7 +281,7 @@ void agree(std::size_t count) {
     CAPTURE(setup.name);
     constexpr std::uint64_t kAtOnce = 2500;
     std::uint64_t loaded = 0, written = 0;
-    std::array<std::uint64_t, std::size(kBringOutcomes)> by_outcome{};
+    std::array<std::uint64_t, std::size(NamesOf<BringOutcome>::kAll)> by_outcome{};
     std::uint64_t cut = 0, turns = 0;
     for (std::uint64_t left = with_effort(2 * kAtOnce), seed = 1; left > 0; ++seed) {
       CAPTURE(seed);
@@ -305,7 +305,7 @@ void agree(std::size_t count) {
     }
     std::string brings;
     for (std::size_t i = 0; i < by_outcome.size(); ++i)
-      if (by_outcome[i] > 0) brings += fmt::format(", {} {}", by_outcome[i], kBringOutcomes[i]);
+      if (by_outcome[i] > 0) brings += fmt::format(", {} {}", by_outcome[i], NamesOf<BringOutcome>::kAll[i]);
     MESSAGE(
         fmt::format("{}, {} ranks: {} turns; {} times a rank had more to tell than was agreed; {} tokens put, {} got{}",
                     setup.name, count, turns, cut, written, loaded, brings));

@@ -705,7 +705,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     CAPTURE(setup.name);
     std::uint64_t asked = 0, from_storage = 0, found_again = 0, from_host_alone = 0, left = 0, continued = 0;
     std::map<std::string_view, std::uint64_t> all;
-    std::array<std::uint64_t, std::size(kBringOutcomes)> brings{};
+    std::array<std::uint64_t, std::size(NamesOf<BringOutcome>::kAll)> brings{};
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
       CAPTURE(seed);
       TiersWorld tiers(setup, seed);

@@ -148,8 +148,8 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
   for (Token first = 1000; first <= 3000; first += 1000) served.serve(first);  // the sums come with some commits
   served.look();
   const CounterValues counted = served.engine->tiers().counters();
-  for (std::size_t i = 0; i < std::size(kFetchEnds); ++i)
-    REQUIRE_MESSAGE(counted.at(Counter::fetch_ends, i) > 0, kFetchEnds[i]);
+  for (std::size_t i = 0; i < std::size(NamesOf<FetchEnd>::kAll); ++i)
+    REQUIRE_MESSAGE(counted.at(Counter::fetch_ends, i) > 0, NamesOf<FetchEnd>::kAll[i]);
   REQUIRE(counted[Counter::fetch_took_us] > 0);
   REQUIRE(counted[Counter::fetch_saved_us] > 0);
   const auto samples = served.samples();

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <canopy/words.h>
+
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace canopy {
@@ -27,11 +28,10 @@ struct Doubt {
 };
 using Doubts = std::vector<Doubt>;
 
-/// Returns the name of a kind, for reports that programs read.
-constexpr std::string_view name_of(Doubt::Kind kind) {
-  constexpr std::string_view kNames[] = {"memory", "component", "input", "cut", "damaged", "lost"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+template <>
+struct NamesOf<Doubt::Kind> {
+  static constexpr const char* kAll[] = {"memory", "component", "input", "cut", "damaged", "lost"};
+};
 
 /// Appends doubts that are not in the list yet.
 inline void add_doubts(Doubts& to, const Doubts& more) {

@@ -41,8 +41,9 @@ typedef struct canopy_pool {
 } canopy_pool;
 CANOPY_API canopy_code canopy_engine_pool(const canopy_engine* engine, uint32_t group, canopy_pool* pool);
 
-/** Writes a counter of the tiers below the pools, by its name in <canopy/feed/counters.h>: "hit_tokens_host". `row` and
- * `column`: group, lane or outcome; 0 for a single value. */
+/** Writes a counter by its name: of the tiers below the pools, as in <canopy/feed/counters.h>, "hit_tokens_host"; of the
+ * engine, as in <canopy/engine/counters.h>, "evicted_tokens". `row` and `column`: group, lane or outcome; 0 for a single
+ * value. */
 CANOPY_API canopy_code canopy_engine_counter(const canopy_engine* engine, const char* name, uint32_t row,
                                              uint32_t column, uint64_t* value);
 /** Returns the name of counter `i`, from 0; NULL behind the last one. The text is valid as long as the program. */

@@ -4,6 +4,7 @@
 #include <canopy/feed/kv_events_config.h>
 #include <canopy/feed/sink.h>
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 #include <cstdint>
 #include <string>
@@ -35,6 +36,10 @@ enum class WritePolicy : std::uint32_t {
   write_back,     ///< on eviction
   write_through,  ///< on insertion
   none,           ///< no copies
+};
+template <>
+struct NamesOf<WritePolicy> {
+  static constexpr const char* kAll[] = {"write_back", "write_through", "none"};
 };
 
 /// Duration of copies between two tiers. Times are simulated, so that a run makes the same decisions on any machine.
@@ -70,6 +75,10 @@ enum class PrefetchPolicy : std::uint32_t {
   wait_complete,  ///< until the fetch is complete
   best_effort,    ///< no waiting
 };
+template <>
+struct NamesOf<PrefetchPolicy> {
+  static constexpr const char* kAll[] = {"worthwhile", "wait_complete", "best_effort"};
+};
 struct PrefetchConfig {
   PrefetchPolicy policy = PrefetchPolicy::worthwhile;
   std::uint64_t max = 30'000'000;  ///< longest wait, in microseconds
@@ -93,6 +102,10 @@ enum class PutPolicy : std::uint32_t {
   on_evict,  ///< when they leave the host tier
   through,   ///< when they arrive in it from the pools; they stay there
   none,      ///< no puts: other programs fill the storage
+};
+template <>
+struct NamesOf<PutPolicy> {
+  static constexpr const char* kAll[] = {"on_evict", "through", "none"};
 };
 
 /// A storage of records below the host tier. The fields after `lane.bandwidth` are constants: a file has no keys for

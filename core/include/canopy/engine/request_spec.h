@@ -2,6 +2,7 @@
 
 #include <canopy/retention.h>
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 #include <span>
 #include <string>
@@ -34,6 +35,10 @@ struct Admission {
   enum class Verdict { now, wait, never };
   Verdict verdict = Verdict::now;
   std::string reason;  ///< explanation of the verdict; empty if it is `now`
+};
+template <>
+struct NamesOf<Admission::Verdict> {
+  static constexpr const char* kAll[] = {"now", "wait", "never"};
 };
 
 }  // namespace canopy

@@ -23,20 +23,42 @@ struct TenantShare {
   std::uint64_t pins = 0;              ///< most tokens that retention keeps (RequestSpec::retention)
 };
 
-/// The use of a tenant's share so far, in tokens of the first group.
+// X(name, rule): the figures of a tenant, in tokens of the first group unless the name says otherwise. Python, the
+// report of a replay and the terminal loop over the table. A new figure needs one line here, and one where the engine
+// counts.
+#define CANOPY_TENANT_FIGURES(X)                                                                              \
+  X(requests, "Its requests that Engine::begin accepted.")                                                    \
+  X(prompt_tokens, "Tokens of their prompts.")                                                                \
+  X(hit_tokens, "Tokens of those prompts that were cached when the request began, without Request::rematch.") \
+  X(cached, "Tokens that it has now.")                                                                        \
+  X(locked, "Those of them that locks hold.")                                                                 \
+  X(kept, "Those of them that retention keeps.")                                                              \
+  X(evicted, "Tokens that left its share.")                                                                   \
+  X(paid, "Those of them that left for another tenant.")                                                      \
+  X(taken, "Tokens that left other tenants for this one.")                                                    \
+  X(below_floor, "Tokens of `evicted` that its floor protected: nothing else could leave.")                   \
+  X(refused_pins, "Tokens whose retention was refused.")                                                      \
+  X(refused_puts, "Tokens that were not put into the storage, since its budget was spent.")
+
+// clang-format off
+/// The use of a tenant's share so far.
 struct TenantUse {
   std::string name;  ///< "*" for the other tenants, if they have one share together; empty: requests without a tenant
   TenantShare share;
-  std::uint64_t requests = 0, prompt_tokens = 0;
-  std::uint64_t hit_tokens = 0;          ///< tokens that were resident when its requests began: no Request::rematch
-  std::uint64_t cached = 0, locked = 0;  ///< tokens that it has now, and those of them that locks hold
-  std::uint64_t kept = 0;                ///< tokens under retention now: a part of `locked`
-  std::uint64_t evicted = 0;             ///< tokens that left its share
-  std::uint64_t paid = 0;                ///< those of them that left for another tenant
-  std::uint64_t taken = 0;               ///< tokens that left other tenants for this one
-  std::uint64_t below_floor = 0;         ///< those of `evicted` that its floor protected: nothing else could leave
-  std::uint64_t refused_pins = 0;        ///< tokens whose retention was refused
-  std::uint64_t refused_puts = 0;        ///< tokens that were not put into the storage, since its budget was spent
+#define CANOPY_FIELD(name, rule) std::uint64_t name = 0;
+  CANOPY_TENANT_FIGURES(CANOPY_FIELD)
+#undef CANOPY_FIELD
+};
+// clang-format on
+
+struct TenantFigure {
+  const char *name, *rule;
+  std::uint64_t TenantUse::* figure;
+};
+inline constexpr TenantFigure kTenantFigures[] = {
+#define CANOPY_ROW(name, rule) {#name, rule, &TenantUse::name},
+    CANOPY_TENANT_FIGURES(CANOPY_ROW)
+#undef CANOPY_ROW
 };
 
 /// Tokens of the first group that left one tenant for another.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <canopy/types.h>
+#include <canopy/words.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -20,9 +20,6 @@ enum class Schedule : std::uint32_t {
   hrrn,                    ///< highest ratio of waiting to work first, both in prefill tokens
   lof,                     ///< longest output first
 };
-inline constexpr std::array<const char*, 6> kScheduleNames = {"fcfs", "lpm", "dfs-weight", "shortest-prefill-first",
-                                                              "hrrn", "lof"};
-
 /// Selects whether fcfs and lof sort by priority before anything else.
 enum class Priorities : std::uint32_t { ignored, high_first, low_first };
 
@@ -67,3 +64,12 @@ std::vector<std::uint32_t> waiting_order(std::span<const Waiter> waiting, const 
                                          const ByWeight& by_weight);
 
 }  // namespace canopy::scheduling
+
+namespace canopy {
+
+template <>
+struct NamesOf<scheduling::Schedule> {
+  static constexpr const char* kAll[] = {"fcfs", "lpm", "dfs-weight", "shortest-prefill-first", "hrrn", "lof"};
+};
+
+}  // namespace canopy

@@ -3,7 +3,9 @@
 /// mirror, Prometheus, `canopy top`, the report of a replay and Python loop over the table. A new counter needs one
 /// line here, and one where the engine counts.
 
+#include <canopy/page_storage.h>
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 #include <array>
 #include <cstddef>
@@ -14,15 +16,19 @@
 
 namespace canopy {
 
-// The names of lanes and outcomes are label values, which stay the same when the wording of a help text changes.
-
 /// Copies between the pools and the host tier, by direction.
 enum class HostLane : std::uint8_t { store, load };
-inline constexpr const char* kHostLanes[] = {"store", "load"};
+template <>
+struct NamesOf<HostLane> {
+  static constexpr const char* kAll[] = {"store", "load"};
+};
 
 /// Storage calls by kind. Each kind has its own lane.
 enum class StorageLane : std::uint8_t { find, get, put };
-inline constexpr const char* kStorageLanes[] = {"find", "get", "put"};
+template <>
+struct NamesOf<StorageLane> {
+  static constexpr const char* kAll[] = {"find", "get", "put"};
+};
 
 /// Outcome of starting a fetch from the host tier.
 enum class FetchOutcome : std::uint8_t {
@@ -34,8 +40,10 @@ enum class FetchOutcome : std::uint8_t {
   no_room,    ///< the pools had no room, or a store could not copy
   not_worth,  ///< computing it is faster
 };
-inline constexpr const char* kFetchOutcomes[] = {"whole",     "cut",     "joined",   "nothing",
-                                                 "too_short", "no_room", "not_worth"};
+template <>
+struct NamesOf<FetchOutcome> {
+  static constexpr const char* kAll[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room", "not_worth"};
+};
 
 /// End of a fetch that brought something.
 enum class FetchEnd : std::uint8_t {
@@ -43,7 +51,10 @@ enum class FetchEnd : std::uint8_t {
   late,    ///< a request began earlier, and computed what was missing
   unused,  ///< no request used it: the fetch was abandoned, and its pages may have been evicted since
 };
-inline constexpr const char* kFetchEnds[] = {"used", "late", "unused"};
+template <>
+struct NamesOf<FetchEnd> {
+  static constexpr const char* kAll[] = {"used", "late", "unused"};
+};
 
 /// Outcome of bringing a prefix from the storage to the host tier.
 enum class BringOutcome : std::uint8_t {
@@ -60,10 +71,11 @@ enum class BringOutcome : std::uint8_t {
   joined,     ///< it is already being brought
   not_worth,  ///< computing it is faster, by the measured time of the storage
 };
-inline constexpr const char* kBringOutcomes[] = {"whole",   "cut",  "nothing", "too_short", "no_room", "gone",
-                                                 "damaged", "late", "failed",  "refused",   "joined",  "not_worth"};
-
-inline constexpr const char* kFates[] = {"done", "absent", "full", "late", "failed"};  // results of a record: Fate
+template <>
+struct NamesOf<BringOutcome> {
+  static constexpr const char* kAll[] = {"whole",   "cut",  "nothing", "too_short", "no_room", "gone",
+                                         "damaged", "late", "failed",  "refused",   "joined",  "not_worth"};
+};
 
 /// An axis of a counter's values.
 struct CounterAxis {
@@ -74,9 +86,13 @@ struct CounterAxis {
 namespace axis {
 
 inline constexpr CounterAxis one, group{"group", {}, kMaxGroups};
-inline constexpr CounterAxis host_lane{"lane", kHostLanes}, storage_lane{"lane", kStorageLanes};
-inline constexpr CounterAxis fetch{"outcome", kFetchOutcomes}, end{"outcome", kFetchEnds};
-inline constexpr CounterAxis bring{"outcome", kBringOutcomes}, fate{"outcome", kFates};
+template <class Enum>
+constexpr CounterAxis by(const char* label) {
+  return {label, all_names<Enum>()};
+}
+inline constexpr CounterAxis host_lane = by<HostLane>("lane"), storage_lane = by<StorageLane>("lane");
+inline constexpr CounterAxis fetch = by<FetchOutcome>("outcome"), end = by<FetchEnd>("outcome");
+inline constexpr CounterAxis bring = by<BringOutcome>("outcome"), fate = by<Fate>("outcome");
 
 }  // namespace axis
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/types.h>
+#include <canopy/words.h>
 
 #include <array>
 #include <bit>
@@ -56,8 +57,17 @@ enum class Operation : std::uint32_t {
   resize,
   control,  ///< an inspector's pause, resume, pin or unpin
 };
+template <>
+struct NamesOf<Operation> {
+  static constexpr const char* kAll[] = {"none",    "match", "reserve", "advance", "evict",  "insert",
+                                         "release", "flush", "policy",  "retract", "resize", "control"};
+};
 
 enum class RequestPhase : std::uint16_t { running, committed, finished, aborted, retracted, resumed };
+template <>
+struct NamesOf<RequestPhase> {
+  static constexpr const char* kAll[] = {"running", "committed", "finished", "aborted", "retracted", "resumed"};
+};
 
 /// State of a pool's segment.
 enum class SegmentState : std::uint16_t {
@@ -66,9 +76,17 @@ enum class SegmentState : std::uint16_t {
   draining,  ///< with memory, and with pages in use that will not be handed out again
   idle,      ///< with memory, but no page in use or offered: to offer it again costs nothing
 };
+template <>
+struct NamesOf<SegmentState> {
+  static constexpr const char* kAll[] = {"no memory", "offered", "draining", "idle"};
+};
 
 /// State of the storage's circuit breaker (core/tiers/breaker.h).
 enum class StorageState : std::uint8_t { closed, half_open, open };
+template <>
+struct NamesOf<StorageState> {
+  static constexpr const char* kAll[] = {"closed", "half_open", "open"};
+};
 /// State of the agreement between ranks (Agreement).
 enum class RanksState : std::uint8_t {
   alone,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <canopy/words.h>
+
 #include <cstdint>
 #include <string>
 
@@ -17,6 +19,14 @@ struct KvEventsConfig {
   Dialect dialect = Dialect::maps;
   Hashes hashes = Hashes::sglang;
   std::string seed = "0";  ///< seed of vLLM's hashes: the PYTHONHASHSEED of the servers beside it
+};
+template <>
+struct NamesOf<KvEventsConfig::Dialect> {
+  static constexpr const char* kAll[] = {"maps", "arrays"};
+};
+template <>
+struct NamesOf<KvEventsConfig::Hashes> {
+  static constexpr const char* kAll[] = {"sglang", "vllm"};
 };
 
 }  // namespace canopy

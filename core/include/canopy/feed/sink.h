@@ -2,6 +2,7 @@
 
 #include <canopy/base/result.h>
 #include <canopy/feed/writer.h>
+#include <canopy/words.h>
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,10 @@ struct FeedConfig {
   std::uint64_t events = 0;  ///< events in the ring, rounded up to a power of two; 0: chosen by the size of the pools
   bool tokens = false;       ///< true if tokens of prompts may leave the process
   bool controls = false;     ///< true if a reader may pause, evict and change policies
+};
+template <>
+struct NamesOf<FeedConfig::Kind> {
+  static constexpr const char* kAll[] = {"off", "heap", "shm", "file"};
 };
 
 /// Returns an error message about the name, to follow that of the option: " is 'a b'; expected ...". Empty if the name
