@@ -51,8 +51,8 @@ int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 /// Loads a file, lists its components, and runs the contract suite over each. `seconds` is the time limit of each case.
 int check_plugin(const std::string& file, unsigned seconds);
-/// Writes a folder with the source of a policy with this name, ready to build.
-int new_plugin(const std::string& name);
+/// Writes a folder with the source of a plugin, ready to build. `words`: its kind and its name, or one of them.
+int new_plugin(std::vector<std::string> words);
 int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 /// Prints every key of an engine's file with range, default and help.

@@ -131,9 +131,16 @@ void add_plugins(CLI::App& program, const Folders& folders, int& status) {
   describe->add_option("name", *name, "its name in an engine file")->required();
   describe->callback([=, &folders, &status] { status = describe_plugin(*name, folders); });
   auto* check = add_plugins_check(*plugins, status);
-  auto* create = plugins->add_subcommand("new", "Write the source of a new eviction policy, ready to build");
-  create->add_option("name", *name, "lower-case letters, digits and _")->required();
-  create->callback([=, &status] { status = new_plugin(*name); });
+  auto words = std::make_shared<std::vector<std::string>>();
+  auto* create = plugins->add_subcommand("new", "Write the source of a new plugin, ready to build");
+  create
+      ->add_option("words", *words,
+                   "KIND: policy, allocator, index, codec, store or storage; NAME: lower-case letters, digits and _; one "
+                   "of them is enough")
+      ->required()
+      ->expected(1, 2)
+      ->option_text("KIND NAME");
+  create->callback([=, &status] { status = new_plugin(*words); });
   plugins->callback([=, &folders, &status] {
     if (!describe->parsed() && !check->parsed() && !create->parsed()) status = list_plugins(folders);
   });

@@ -1,4 +1,5 @@
 #include <canopy/base/atomic_file.h>
+#include <canopy/base/nearest_name.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,34 +8,13 @@
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "commands.h"
+#include "plugin_examples.h"
 
 namespace canopy::app {
 namespace {
-
-constexpr const char* kPolicy = R"(#include <canopy/plugin.h>
-
-/// Describe here the node that is evicted first, and the reason. Facts and calls: canopy/eviction_strategy.h.
-class {type} final : public canopy::EvictionStrategy {{
- public:
-  struct Config {{
-    std::uint64_t protect_after = 2;
-    void visit(canopy::Options& o) {{ o.number("protect_after", protect_after, 1, 64, "hits that protect a prefix"); }}
-  }};
-  explicit {type}(const Config& config) : protect_after_(config.protect_after) {{}}
-
-  /// Returns the rank of a node. The node with the smallest rank is evicted first.
-  canopy::Rank rank(const canopy::NodeFacts& node) override {{
-    return {{node.hits >= protect_after_, node.last_access}};
-  }}
-
- private:
-  std::uint64_t protect_after_;
-}};
-
-CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "describe in one line what is evicted first"));
-)";
 
 constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)
 project({name} LANGUAGES CXX)
@@ -64,13 +44,35 @@ std::string type_of(const std::string& name) {
     if (c != '_') type += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     starts = c == '_';
   }
-  return type == "Config" ? "ConfigPolicy" : type;
+  return type == "Config" ? "ConfigPlugin" : type;
+}
+
+/// Returns the example of a kind. Null: there is no such kind.
+const std::string* example_of(const std::string& name) {
+  for (const PluginExample& each : plugin_examples())
+    if (name == each.kind) return &each.text;
+  return nullptr;
+}
+
+/// Replaces each occurrence of a text.
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
+  return text;
 }
 
 }  // namespace
 
-int new_plugin(const std::string& name) {
+int new_plugin(std::vector<std::string> words) {
   namespace fs = std::filesystem;
+  if (words.size() == 1 && example_of(words[0])) words.push_back("my_" + words[0]);
+  if (words.size() == 1) words.insert(words.begin(), "policy");
+  const std::string &kind = words[0], &name = words[1];
+  const std::string* const example = example_of(kind);
+  if (!example) {
+    std::vector<std::string> kinds;
+    for (const PluginExample& each : plugin_examples()) kinds.push_back(each.kind);
+    return unusable(fmt::format("no kind of plugin is called '{}'{}", kind, did_you_mean(kind, kinds)));
+  }
   if (!is_plain(name))
     return unusable("'" + name +
                     "' is not a name for a plugin; expected lower-case letters, digits and _, beginning with a letter");
@@ -79,7 +81,7 @@ int new_plugin(const std::string& name) {
   if (!fs::create_directory(name, error))
     return unusable(name + ": " + (error ? error.message() : "already exists; nothing was written"));
   const std::pair<std::string, std::string> files[] = {
-      {name + ".cpp", fmt::format(kPolicy, fmt::arg("type", type_of(name)), fmt::arg("name", name))},
+      {name + ".cpp", replaced(replaced(*example, "Example", type_of(name)), "\"example\"", "\"" + name + "\"")},
       {"CMakeLists.txt", fmt::format(kBuild, fmt::arg("name", name))}};
   for (const auto& [file, text] : files)
     if (auto written = write_file_atomically(fs::path(name) / file, text); !written) {
@@ -87,10 +89,10 @@ int new_plugin(const std::string& name) {
       return unusable(written.error().text);
     }
   fmt::print(
-      "{0}/{0}.cpp and {0}/CMakeLists.txt: a policy to change. With an installed Canopy in PREFIX:\n\n"
+      "{0}/{0}.cpp and {0}/CMakeLists.txt: {1} to change. With an installed Canopy in PREFIX:\n\n"
       "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=PREFIX && cmake --build {0}/build\n"
       "  canopy plugins check {0}/build/{0}.so\n",
-      name);
+      name, (kind.find_first_of("aeiou") == 0 ? "an " : "a ") + kind);
   return kFine;
 }
 

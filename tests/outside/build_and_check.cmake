@@ -129,12 +129,19 @@ if(NOT status EQUAL 0 AND NOT output MATCHES "can write to the folder")
   message(FATAL_ERROR "canopy config check --plugins")
 endif()
 
-# What `plugins new` writes builds and passes as it is.
-step(${CMAKE_COMMAND} -E chdir ${WORK} ${installed}/bin/canopy plugins new my_policy)
-step(${configure} -S ${WORK}/my_policy -B ${WORK}/my_policy/build)
-step(${CMAKE_COMMAND} --build ${WORK}/my_policy/build)
-is_optimised(${WORK}/my_policy/build)
-check(${WORK}/my_policy/build/my_policy.so)
+# What `plugins new` writes builds and passes as it is, each kind in a folder of its own.
+set(kinds policy allocator index codec store storage)
+file(WRITE ${WORK}/kinds/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(kinds LANGUAGES CXX)\n")
+foreach(kind IN LISTS kinds)
+  step(${CMAKE_COMMAND} -E chdir ${WORK} ${installed}/bin/canopy plugins new ${kind})
+  file(APPEND ${WORK}/kinds/CMakeLists.txt "add_subdirectory(${WORK}/my_${kind} my_${kind})\n")
+endforeach()
+step(${configure} -S ${WORK}/kinds -B ${WORK}/kinds/build)
+step(${CMAKE_COMMAND} --build ${WORK}/kinds/build)
+is_optimised(${WORK}/kinds/build)
+foreach(kind IN LISTS kinds)
+  check(${WORK}/kinds/build/my_${kind}/my_${kind}.so)
+endforeach()
 
 # An engine without yaml-cpp: the message names it. A plugin needs none of it.
 run(status ${configure} -S ${SOURCE}/project -B ${WORK}/without -DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON)

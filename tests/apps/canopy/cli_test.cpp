@@ -230,7 +230,14 @@ TEST_CASE("a new policy is written once, under a plain name, and never over an e
   CHECK(has(slurp(workshop.path / "two_hits/CMakeLists.txt"), "canopy_add_plugin(NAME two_hits"));
   // Names that would not build: a class with a member of its name, and targets of CMake itself.
   CHECK(std::system((in + "config >/dev/null").c_str()) == 0);
-  CHECK(has(slurp(workshop.path / "config/config.cpp"), "class ConfigPolicy final"));
+  CHECK(has(slurp(workshop.path / "config/config.cpp"), "class ConfigPlugin final"));
+  CHECK(std::system((in + "storage far >/dev/null").c_str()) == 0);
+  CHECK(has(slurp(workshop.path / "far/far.cpp"), "provide<canopy::PageStorage, Far>(\"far\""));
+  CHECK(std::system((in + "codec >/dev/null").c_str()) == 0);
+  CHECK(has(slurp(workshop.path / "my_codec/my_codec.cpp"), "class MyCodec final"));
+  const Ended wrong = run_canopy(workshop, "plugins new polcy mine");
+  CHECK(wrong.status == 2);
+  CHECK(has(wrong.err, "no kind of plugin is called 'polcy'. Did you mean 'policy'?"));
   for (const char* name : {"two_hits", "../elsewhere", "Two", "2hits", "''", "all", "help", "install", "test"})
     CHECK(std::system((in + name + " >/dev/null 2>&1").c_str()) / 256 == 2);
 }
