@@ -72,12 +72,3 @@ TEST_CASE("figures of another size are not compared") {
   CHECK(run.status == 2);
   CHECK(has(run.err, "--quick"));
 }
-
-TEST_CASE("commands that went to canopy-dev are named there") {
-  const Workshop workshop;
-  for (const std::string command : {"bench", "check", "verify"}) {
-    const Ended ended = run(workshop, "canopy", command + " --quick file");
-    CHECK(ended.status == 2);
-    CHECK(ended.err == "`canopy " + command + "` is `canopy-dev " + command + "` now\n");
-  }
-}

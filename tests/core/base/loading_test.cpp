@@ -72,7 +72,7 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
 }
 
 TEST_CASE("loading: a descriptor that is not of this host's kind is refused with both sides") {
-  CHECK(said_of(fixture("wrong_magic")) == "its magic is 0x21544f4e; expected 0x32504e43");
+  CHECK(said_of(fixture("wrong_magic")) == "its magic is 0x21544f4e; expected 0x33504e43");
   CHECK(said_of(fixture("small_struct")) == "its CanopyPlugin has 8 bytes; expected at least 40");
   CHECK(said_of(fixture("other_toolchain")) ==
         "it was built for itanium/another_libc++/64; this host is " CANOPY_TOOLCHAIN);
