@@ -59,7 +59,7 @@ canopy_code canopy_engine_pool(const canopy_engine* engine, uint32_t group, cano
   constexpr const char* kName = "canopy_engine_pool";
   return look(kName, engine, "pool", pool, [&](const Engine& on, canopy_pool& own) {
     if (const canopy_code code = check_group(kName, on, group)) return code;
-    const Pool& from = on.pool(group);
+    const PoolView from = on.pool(group);
     const Sizes sizes = on.index().sizes(group);
     own.limit = from.limit();
     own.pages = from.occupancy().capacity;

@@ -3,7 +3,6 @@
 #include <canopy/base/nearest_name.h>
 #include <canopy/base/printable.h>
 #include <canopy/base/yaml_options.h>
-#include <canopy/engine/pool.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +26,6 @@ std::string limit_words(const MirrorPool& pool, Units page_size) {
 
 /// Prints the segments. Consecutive segments with the same state share a line.
 void print_segments(const MirrorPool& pool, const Terminal& terminal) {
-  constexpr const char* kStates[] = {"no memory", "offered", "draining", "idle"};
   Grid grid({"segments", "pages", "state", "offered", "in use", "to drain"});
   for (std::size_t i = 0; i < pool.segments.size();) {
     const SegmentState state = pool.segments[i].state;
@@ -42,7 +40,7 @@ void print_segments(const MirrorPool& pool, const Terminal& terminal) {
     }
     grid.row({{end - i == 1 ? grouped(i) : fmt::format("{} to {}", grouped(i), grouped(end - 1))},
               {grouped((end - i) * pool.segment_pages)},
-              {kStates[static_cast<std::size_t>(state)]},
+              {name_of(state)},
               {grouped(offered)},
               {grouped(out)},
               {grouped(draining)}});

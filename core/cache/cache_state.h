@@ -2,7 +2,6 @@
 
 #include <canopy/engine/counters.h>
 #include <canopy/engine/ledger.h>
-#include <canopy/engine/pool.h>
 #include <canopy/feed/counters.h>
 #include <canopy/prefix_index.h>
 
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "control/stop_condition.h"
+#include "pages/pool.h"
 #include "pages/spaces.h"
 #include "tier_board.h"
 

@@ -32,16 +32,18 @@ std::size_t Engine::spaces() const { return impl_->state.spaces.size(); }
 const std::string& Engine::policy(std::size_t group) const { return impl_->state.groups[group].policy; }
 std::uint64_t Engine::owned_pages(std::size_t group) const { return impl_->state.owned[group]; }
 
-const Pool& Engine::pool(std::size_t group) const {
-  if (group < groups()) return impl_->state.pools[group];
-  throw std::out_of_range(fmt::format("Engine::pool of group {}, but there are {}", group, groups()));
+const Pool& Engine::Impl::pool(std::size_t group) const {
+  if (group < state.pools.size()) return state.pools[group];
+  throw std::out_of_range(fmt::format("Engine::pool of group {}, but there are {}", group, state.pools.size()));
 }
+PoolView Engine::pool(std::size_t group) const { return impl_->pool(group).view(); }
+KVStore* Engine::store(std::size_t group) const { return impl_->pool(group).store(); }
+PolicyText Engine::policy_text(std::size_t group) const { return impl_->pool(group).eviction()->describe(); }
 const PrefixIndex& Engine::index() const { return impl_->state.index->component(); }
 const char* Engine::sync(std::size_t group) {
-  StorePort* const store = pool(group).store_port();
+  StorePort* const store = impl_->pool(group).store_port();
   return store ? store->sync() : nullptr;
 }
-Pool& Engine::pool(std::size_t group) { return const_cast<Pool&>(std::as_const(*this).pool(group)); }
 
 /// Calls call(), unless another call of the engine is running.
 template <class Call>

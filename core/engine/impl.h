@@ -33,6 +33,8 @@ struct Engine::Impl {
       : requests(pages, drainer, retentions, config.insert_at_finish),
         tiers(requests, pages, drainer, config.recompute),
         control(pages, drainer, retentions, pins, registry) {}
+  /// Returns a group's pool. Throws std::out_of_range if there is no such group.
+  const Pool& pool(std::size_t group) const;
 };
 
 }  // namespace canopy

@@ -118,7 +118,7 @@ nb::object storage_of(PyEngine& engine) {
 
 nb::dict pool_of(PyEngine& engine, std::size_t group) {
   engine.need_group(group);
-  const Pool& pool = engine->pool(group);
+  const PoolView pool = engine->pool(group);
   const Sizes sizes = engine->index().sizes(group);
   nb::dict row;
   row["group"] = pool.group();

@@ -96,7 +96,7 @@ void RequestWorld::finish() {
     const std::uint64_t capacity = engine_->pool(g).limit();
     if (!engine_->make_free(g, capacity))
       disagree("{}: {} of {} pages free when no request runs and all is evicted", names_[g],
-               engine_->pool(g).allocator().occupancy().free, capacity);
+               engine_->pool(g).free_pages(), capacity);
   }
   check();
 }
@@ -224,7 +224,7 @@ Outcome RequestWorld::state() const {
                   {"hits", told(engine_->counters().hit_tokens)}};
   for (std::size_t g = 0; g < names_.size(); ++g) {
     const Sizes sizes = index.sizes(g);
-    const Occupancy pool = engine_->pool(g).allocator().occupancy();
+    const Occupancy pool = engine_->pool(g).occupancy();
     outcome.emplace_back(names_[g] + ".evictable", told(sizes.evictable));
     outcome.emplace_back(names_[g] + ".protected", told(sizes.protected_));
     outcome.emplace_back(names_[g] + ".free", pool.free);

@@ -35,7 +35,7 @@ struct Queue final : QueueVisitor {
 }  // namespace
 
 Waiting waiting_in(const Engine& engine, Units unit) {
-  const PolicyText text = engine.pool(0).eviction()->describe();
+  const PolicyText text = engine.policy_text(0);
   Queue queue;
   engine.index().waiting(0, queue);
   std::sort(queue.entries.begin(), queue.entries.end(), [](const Queue::Entry& a, const Queue::Entry& b) {

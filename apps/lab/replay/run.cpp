@@ -188,7 +188,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.resident_tokens = sizes.evictable + sizes.protected_;
   report.capacity_tokens = run.capacity();
   for (std::size_t g = 0; g < engine.groups(); ++g) {
-    const Pool& pool = engine.pool(g);
+    const PoolView pool = engine.pool(g);
     const Sizes held = state_of(engine).index->sizes(g);
     report.groups.push_back({pool.group(),
                              engine.policy(g),

@@ -1,4 +1,4 @@
-#include <canopy/engine/pool.h>
+#include <canopy/engine/page_needs.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include <canopy/engine/pool.h>
+#include "pool.h"
 #include <canopy/helpers/kv_layout.h>
 #include <canopy/helpers/page_runs.h>
 #include <fmt/format.h>

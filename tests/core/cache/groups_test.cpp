@@ -21,9 +21,7 @@ groups:
   state: { reach: 1, every: 8, capacity: 400, allocator: free_list, eviction: lru }
 )";
 
-std::uint64_t free_pages(const Engine& engine, std::size_t group) {
-  return engine.pool(group).allocator().occupancy().free;
-}
+std::uint64_t free_pages(const Engine& engine, std::size_t group) { return engine.pool(group).free_pages(); }
 
 /// Prefill in chunks, then decode to `total`.
 void run(Request& request, std::uint32_t chunk, std::uint32_t total, bool commits) {
@@ -351,7 +349,7 @@ TEST_CASE("groups: the request that computes a tombstone again refills it, and o
   const std::vector<Page> own_full(second.row(0).begin(), second.row(0).end());
   CHECK(second.commit(41) == 40);
   // Full attention was there: its pages are re-pointed. The window's were not: its own fill the gap.
-  CHECK_FALSE(engine->pool(0).allocator().is_out(own_full[9]));
+  CHECK_FALSE(engine->pool(0).is_out(own_full[9]));
   CHECK(second.row(1)[9] == own[9]);
   CHECK(engine->index().sizes(1).protected_ == 12);
   second.finish(41);

@@ -1,6 +1,6 @@
 /// Which pages a pool offers, hands out and takes from its allocator.
 #include <cache/guard/ports.h>
-#include <canopy/engine/pool.h>
+#include <cache/pages/pool.h>
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 

@@ -85,7 +85,7 @@ TEST_CASE("dedup: a request whose prefix another inserted first reads the other'
   CHECK(fast.commit(12) == 0);
   CHECK(slow.commit(12) == 12);
   CHECK(std::equal(slow.row().begin(), slow.row().end(), fast.row().begin(), fast.row().end()));
-  for (const Page page : own) CHECK_FALSE(engine->pool(0).allocator().is_out(page));
+  for (const Page page : own) CHECK_FALSE(engine->pool(0).is_out(page));
   CHECK(engine->counters().repointed_pages == 3);
   fast.finish(12);
   slow.finish(12);
@@ -103,12 +103,12 @@ TEST_CASE("rematch: a request takes over what another one committed while it wai
   CHECK(second.rematch() == 0);  // no more than it has computed itself
   CHECK(second.committed() == 0);
   first.commit(12);
-  const std::uint64_t free = engine->pool(0).allocator().occupancy().free;
+  const std::uint64_t free = engine->pool(0).free_pages();
   CHECK(second.rematch() == 8);
   CHECK(second.computed() == 12);
   CHECK(second.committed() == 12);
   CHECK(engine->counters().hit_tokens == 8);
-  CHECK(engine->pool(0).allocator().occupancy().free == free + 3);
+  CHECK(engine->pool(0).free_pages() == free + 3);
   CHECK(std::ranges::equal(first.row(), second.row()));
   CHECK(second.rematch() == 0);
   first.abort();
@@ -259,7 +259,7 @@ TEST_CASE("an abort at any step leaks nothing") {
     CHECK(engine->counters().aborted == 1);
     check_settled(*engine);
     engine->flush(NamespaceId::shared);
-    CHECK(engine->pool(0).allocator().occupancy().free == 16);
+    CHECK(engine->pool(0).free_pages() == 16);
   }
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("an engine whose cache is off serves requests all the same") {
     request.finish(30);
     check_settled(*engine);
   }
-  CHECK(engine->pool(0).allocator().occupancy().free == 16);
+  CHECK(engine->pool(0).free_pages() == 16);
 }
 
 TEST_CASE("an unlimited pool grows as far as requests need") {

@@ -1,7 +1,6 @@
 #include <support/engines.h>
 
 #include <cache/guard/ports.h>
-#include <canopy/engine/pool.h>
 
 using namespace canopy;
 using namespace canopy::test;

@@ -44,7 +44,7 @@ void Tenancy::check(std::optional<std::string_view> tenant, bool reserved, bool 
   for (const TenantUse& of : now) floors += of.share.floor;
   // The operation may have evicted where the pool had less room than before and after it: before it grew, or while it
   // had only what it had, because the system refused memory for more.
-  const Pool& pool = engine_.pool(0);
+  const PoolView pool = engine_.pool(0);
   const std::uint64_t limit = std::min({limit_, pool.limit(), no_memory ? offered_ : kUnlimited});
   const std::uint64_t page = engine_.page_size();
   limit_ = pool.limit(), offered_ = pool.offered();

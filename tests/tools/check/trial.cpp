@@ -339,7 +339,7 @@ bool Trial::resize(std::size_t group, std::uint64_t pages) {
   const std::uint64_t had = happened(), limit = std::max<std::uint64_t>(pages, 1);
   ask([&] { engine_->resize(group, pages); });
   limits_[group] = limit;
-  const Pool& pool = engine_->pool(group);
+  const PoolView pool = engine_->pool(group);
   std::uint64_t waits = 0, leaving = 0;
   for (const Blocker& blocker : engine_->blockers(group)) waits += blocker.pages;
   for (const PoolSegment& segment : pool.segments()) leaving += segment.draining;
@@ -665,7 +665,7 @@ void Trial::everything_leaves() {
     const Occupancy occupancy = engine_->pool(g).occupancy();
     expect_equal("free pages when every request has ended", occupancy.free, occupancy.capacity);
     engine_->resize(g, 1);
-    const Pool& pool = engine_->pool(g);
+    const PoolView pool = engine_->pool(g);
     expect_equal("a pool is draining", pool.draining(), false);
     if (pool.occupancy().capacity > 1) disagree("a pool with a limit of one page has {}", pool.occupancy().capacity);
   }

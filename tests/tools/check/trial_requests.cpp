@@ -115,7 +115,7 @@ bool Trial::serve(const Operation& operation) {
 
 /// Returns the pages that are free or by which the pool may grow. A refused reservation must not change them.
 std::uint64_t Trial::may_have(std::size_t group) const {
-  return engine_->pool(group).allocator().occupancy().free + engine_->pool(group).growable();
+  return engine_->pool(group).free_pages() + engine_->pool(group).growable();
 }
 
 bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {

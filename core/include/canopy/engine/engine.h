@@ -7,7 +7,7 @@
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/fetch.h>
 #include <canopy/engine/ledger.h>
-#include <canopy/engine/pool.h>
+#include <canopy/engine/pool_view.h>
 #include <canopy/engine/request.h>
 #include <canopy/engine/request_spec.h>
 #include <canopy/engine/tenants.h>
@@ -92,12 +92,12 @@ class Engine {
   /// Returns the number of prompt tokens that can be reused at all: whole pages of units.
   std::uint32_t whole_pages(std::size_t tokens) const;
   std::size_t groups() const;
-  /// Returns a group's pool. Throws std::out_of_range if there is no such group.
-  Pool& pool(std::size_t group);
-  const Pool& pool(std::size_t group) const;
-  /// Return the components themselves. Their exceptions reach the caller. The store may be null (page numbers only).
+  /// Returns a group's pool, for reading. Throws std::out_of_range if there is no such group.
+  PoolView pool(std::size_t group) const;
+  /// Return the components themselves. Their exceptions reach the caller. The store may be null (page numbers only); it
+  /// throws std::out_of_range if there is no such group.
   const PrefixIndex& index() const;
-  KVStore* store(std::size_t group) const { return pool(group).store(); }
+  KVStore* store(std::size_t group) const;
   /// Calls KVStore::sync. An error starts with the store's name.
   const char* sync(std::size_t group);
   const Counters& counters() const;
@@ -109,6 +109,8 @@ class Engine {
   /// Returns the name of a group's policy. It differs from the configured one if that threw. REQUIRES: the group
   /// exists.
   const std::string& policy(std::size_t group) const;
+  /// Returns the words of a group's policy for its rule and its ranks. REQUIRES: the group exists.
+  PolicyText policy_text(std::size_t group) const;
   /// Returns the pages of a group that requests own. REQUIRES: the group exists.
   std::uint64_t owned_pages(std::size_t group) const;
   /// Returns the reasons why figures of this engine are not those of the configured one: memory that the system refused

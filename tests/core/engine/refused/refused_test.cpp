@@ -89,7 +89,7 @@ class Life {
                                     "groups.full.eviction=" + policy};
     set.insert(set.end(), trial.also.begin(), trial.also.end());
     engine_ = engine_of(text_of(trial.file), set);
-    has_rows_ = engine_->pool(0).store() && engine_->pool(0).store()->streams()[0].row_bytes == 4;
+    has_rows_ = engine_->store(0) && engine_->store(0)->streams()[0].row_bytes == 4;
     other_ = *plugins().make<EvictionStrategy>("lfu", {});
     for (Token i = 0; i < 10; ++i) {
       std::vector<Token> prompt = tokens(i % 3 * 100 + 1, 9 + i % 4 * 4);
@@ -176,7 +176,7 @@ class Life {
     }
     for (std::size_t space = 0; space < engine_->spaces(); ++space) engine_->flush(static_cast<NamespaceId>(space));
     for (std::size_t g = 0; g < engine_->groups(); ++g) {
-      const Pool& pool = engine_->pool(g);
+      const PoolView pool = engine_->pool(g);
       if (engine_->index().sizes(g).protected_ != 0)
         return fmt::format("something stays locked{}{}", ledger.reports().empty() ? "" : ": ",
                            ledger.reports().empty() ? "" : ledger.reports()[0]);

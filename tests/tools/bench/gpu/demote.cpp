@@ -41,7 +41,7 @@ void measure_demotion(Session& session) {
   const auto layers = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(session.scale().moved / (kPages * kLayerBytes), 1, kMostLayers));
   const auto engine = tiered_engine(session.registry, layers);
-  KVStore& store = *engine->pool(0).store();
+  KVStore& store = *engine->store(0);
   const std::uint64_t bytes = kPages * store.image_bytes();
   std::vector<Token> prompt(kPages * kPageSize + 1);
   std::uint64_t now_us = 0, prompts = 0;

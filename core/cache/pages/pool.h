@@ -1,8 +1,9 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <canopy/engine/page_needs.h>
+#include <canopy/engine/pool_view.h>
 #include <canopy/eviction_strategy.h>
-#include <canopy/feed/event.h>
 #include <canopy/kv_store.h>
 #include <canopy/slot_allocator.h>
 
@@ -20,59 +21,6 @@ namespace canopy {
 
 class AllocatorPort;
 class StorePort;
-
-/// Computes which pages of a request's row one KV cache group needs as the request continues. Pure arithmetic, no
-/// state. Places in a row are counted in pages of tokens:
-///
-///   | gone: nothing can see them ..... | needed .......................... |
-///   0                     first_needed(computed)              row_length(tokens)
-///
-/// The needed pages are counted from the last boundary at or before `computed` that every group can serve. The reach
-/// before it is kept; otherwise that boundary could not be matched after its insert. If a page is larger than the
-/// window, a window counted from the last token would free the page that is about to be inserted.
-struct PageNeeds {
-  Units page_size = 1;
-  Units overlap = 0;         ///< last tokens of a request that form no unit yet (KeyCodec::overlap)
-  Units reach = kWholePath;  ///< units
-  std::uint32_t every = 1;   ///< pages per kept page: the group keeps the last page of each stretch (recurrent states)
-  std::uint32_t grid = 1;    ///< pages between boundaries of the engine: a common multiple of all groups' `every`
-
-  bool whole_path() const { return reach == kWholePath; }
-  /// Returns true if the group has a page at this place of the row.
-  bool keeps(std::size_t page) const { return (page + 1) % every == 0; }
-  /// Returns the number of kept pages in [first, end). A partial stretch at the end counts as whole.
-  std::size_t count(std::size_t first, std::size_t end) const { return (end + every - 1) / every - first / every; }
-  /// Returns the length of the row for the first `tokens` tokens, in pages, including the page of the state that the
-  /// last of these tokens update.
-  std::size_t row_length(std::uint64_t tokens) const;
-  /// Returns the place of the first page that is needed when `computed` tokens are computed.
-  std::size_t first_needed(std::uint64_t computed) const;
-  /// Returns the largest number of free and evictable pages that a request uses at one time. The request goes from
-  /// `matched` to `prompt` in steps of `chunk` tokens (0: one step), then token by token to `total`. `taken`: matched
-  /// pages that were evictable before the request locked them; they count while the request needs them.
-  std::size_t peak(std::uint64_t matched, std::size_t taken, std::uint64_t prompt, std::uint64_t total,
-                   std::uint64_t chunk) const;
-  /// Returns an upper bound of peak() for any request that computes at most `step` tokens at a time. REQUIRES: not a
-  /// whole-path group.
-  std::uint64_t peak_at_most(std::uint64_t step) const {
-    const std::uint64_t period = std::uint64_t{page_size} * grid;
-    return (reach + overlap + std::max<std::uint64_t>(step, 1) + 3 * period) / (std::uint64_t{page_size} * every) + 2;
-  }
-};
-
-/// A segment of a pool: the pages whose memory the pool allocates in one piece, and their state.
-struct PoolSegment {
-  Segment all;
-  std::uint32_t offered = 0;   ///< offered pages, from the first of the segment on, including page 0
-  std::uint32_t draining = 0;  ///< pages in use after the offered ones
-  bool backed = false;         ///< true if the segment has memory
-  SegmentState state() const {
-    return !backed    ? SegmentState::absent
-           : draining ? SegmentState::draining
-           : offered  ? SegmentState::offered
-                      : SegmentState::idle;
-  }
-};
 
 /// A set of segment numbers whose changes need no memory.
 class SegmentSet {
@@ -105,14 +53,6 @@ class SegmentSet {
   std::size_t first_ = 0;  ///< no word before it has a bit
 };
 
-/// A holder of pages that a draining pool waits for: a request, or, if `request` is 0, a node that is pinned or under
-/// retention.
-struct Blocker {
-  std::uint64_t request = 0;
-  NodeId pinned{};
-  std::uint64_t pages = 0;
-};
-
 /// The pages of one KV cache group. A pool connects the numbers of the allocator with the memory of the store, which do
 /// not depend on each other. It grows by a segment at a time, as far as its limit and the system's memory allow, before
 /// any node is evicted. Under a lower limit the emptiest segments drain: their pages are not handed out again. When the
@@ -131,6 +71,7 @@ class Pool {
     std::uint32_t idle_segments = 0;   ///< empty segments that keep their memory
   };
   explicit Pool(Components parts) : parts_(std::move(parts)) {}
+  PoolView view() const { return PoolView(*this); }
 
   /// Allocates the first `start` pages. Returns an error if there is not even memory for one segment. With less memory
   /// than requested the pool starts smaller, and memory() reports it.
@@ -203,11 +144,7 @@ class Pool {
   std::uint32_t segment_pages() const { return parts_.segment_pages; }
   /// Returns the segments by number: segment i holds the pages from i * segment_pages on.
   std::span<const PoolSegment> segments() const { return segments_; }
-  /// Pages handed out so far, and the number of runs of consecutive page numbers among them: pages / runs is the mean
-  /// size of a bulk copy.
-  struct HandedOut {
-    std::uint64_t pages = 0, runs = 0;
-  };
+  using HandedOut = PoolView::HandedOut;
   const HandedOut& handed_out() const { return handed_out_; }
   /// Returns the runs that the last allocation handed out, in its order.
   std::span<const Segment> last_runs() const { return last_runs_; }
