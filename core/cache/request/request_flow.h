@@ -120,6 +120,7 @@ class RequestFlow {
   bool extend(RequestState& request, std::size_t group, std::size_t length);
   std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
   void transfer_to_index(RequestState& request, const Inserted& inserted, const GroupPages& brought);
+  void relax(RequestState& request, std::size_t group, std::size_t page);
   void trim(RequestState& request, std::size_t group, std::size_t page);
   void free_owned(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
   void release_all(RequestState& request, Ending ending);

@@ -1,4 +1,6 @@
-/// The rows of a request: the index's pages under its lock, then the pages that the request owns.
+// A row has two parts: the places before `own_from` belong to the index or are gone, and the request owns the pages
+// from there on. `own_from` is the length of the lock in pages, in every group. A place without a page is 0.
+// CacheState::owned counts the pages that all requests own, and CacheState::moving those that a copy fills for a fetch.
 
 #include <algorithm>
 #include <utility>
@@ -206,21 +208,32 @@ void RequestFlow::transfer_to_index(RequestState& request, const Inserted& inser
     }
   }
   request.own_from = after;
-  // The index keeps the pages before the lock's first depth, but not for this request.
-  for (std::size_t g = 0; g < state_.pools.size(); ++g) trim(request, g, request.lock.from[g] / state_.page_size);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    // A window may have moved past some of these pages before they were committed: the lock keeps none of them.
+    if (const std::size_t gone = std::min(request.first[g], after); gone > before) {
+      relax(request, g, gone);
+      std::fill_n(request.rows[g].begin() + static_cast<std::ptrdiff_t>(before), gone - before, Page{0});
+    }
+    // The index keeps the pages before the lock's first depth, but not for this request.
+    trim(request, g, request.lock.from[g] / state_.page_size);
+  }
+}
+
+/// Relaxes the lock where it holds pages of a group before `page`.
+void RequestFlow::relax(RequestState& request, std::size_t group, std::size_t page) {
+  const auto from = static_cast<Units>(std::min(page, request.own_from) * state_.page_size);
+  if (from <= request.lock.from[group]) return;
+  drainer_.releasing(request.lock);
+  IndexTimer timer(state_);
+  state_.index->relax(request.lock, group, from);
+  if (state_.tenants) state_.tenants->changed(request.space);
 }
 
 /// Removes the pages before `page` from a group's row: they are no longer needed.
 void RequestFlow::trim(RequestState& request, std::size_t group, std::size_t page) {
   std::size_t& first = request.first[group];
   if (page <= first) return;
-  if (const auto from = static_cast<Units>(std::min(page, request.own_from) * state_.page_size);
-      from > request.lock.from[group]) {
-    drainer_.releasing(request.lock);
-    IndexTimer timer(state_);
-    state_.index->relax(request.lock, group, from);
-    if (state_.tenants) state_.tenants->changed(request.space);
-  }
+  relax(request, group, page);
   free_owned(request, group, first, page, "a window that moved on");
   std::vector<Page>& row = request.rows[group];
   std::fill(row.begin() + static_cast<std::ptrdiff_t>(first),

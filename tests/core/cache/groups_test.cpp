@@ -65,6 +65,28 @@ TEST_CASE("groups: a window that moves on is an operation whose pages are checke
   CHECK(checks[1] == checks[0]);
 }
 
+TEST_CASE("groups: a commit of less than is computed names no page before the window") {
+  const auto engine = engine_of(kWindow, {"groups.window.capacity=400"});
+  const auto prompt = tokens(1, 101);
+  Request first = engine->begin(arrival(prompt)), second = engine->begin(arrival(prompt));
+  for (Request* const request : {&first, &second}) REQUIRE(request->reserve(100));
+  first.commit(64);
+  second.advance(100);
+  CHECK(second.commit(64) == 64);  // the index's pages in place of its own
+  CHECK(second.first_page(1) > 64 / 4);
+  CHECK(row_of(second, 1).find('x') == second.first_page(1));
+  CHECK(row_of(second, 0).substr(0, 25) == std::string(25, 'x'));
+  engine->audit();
+  second.append(7);
+  REQUIRE(second.reserve(102));
+  second.commit(102);
+  engine->audit();
+  CHECK_MESSAGE(engine->ledger().violations() == 0, engine->ledger().reports().front());
+  first.abort();
+  second.finish(102);
+  check_settled(*engine);
+}
+
 TEST_CASE("groups: what lies behind the last state of a finished request is of no use and is free at once") {
   const auto engine = engine_of(kState);
   const auto prompt = tokens(1, 15);

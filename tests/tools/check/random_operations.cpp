@@ -169,6 +169,9 @@ void RandomOperations::progress(const Trial& trial) {
   if (live.known() > 40 * stride) return of(live, Verb::finish, live.request.computed());
   const std::uint32_t computed = live.request.computed(), known = live.known(),
                       ready = std::min(known, live.request.reserved());
+  // Some commits make less reusable than is computed: a window has moved on by then.
+  if (const std::uint32_t committed = live.request.committed(); computed > committed + 1 && random_.one_in(12))
+    return of(live, Verb::commit, committed + 1 + random_.below(computed - committed - 1));
   if (computed < ready) {
     const std::uint32_t until = random_.one_in(3) ? computed + 1 + random_.below(ready - computed) : ready;
     return of(live, random_.one_in(2) ? Verb::commit : Verb::advance, until);

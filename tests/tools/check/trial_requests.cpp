@@ -160,9 +160,9 @@ bool Trial::move_on(Live& live, std::uint64_t tokens, bool commits) {
   const std::uint32_t computed = request.computed();
   const auto until =
       static_cast<std::uint32_t>(std::min({tokens, std::uint64_t{request.reserved()}, std::uint64_t{live.known()}}));
-  if (until < computed) return false;
+  if (until < computed && (!commits || until <= request.committed())) return false;
   live.trail.follow(request.tokens());
-  parts_->content.write(request, live.trail, computed, until);
+  if (until > computed) parts_->content.write(request, live.trail, computed, until);
   std::array<std::size_t, kMaxGroups> first{};
   for (std::size_t g = 0; g < engine_->groups(); ++g) first[g] = request.first_page(g);
   if (commits) {
@@ -203,6 +203,10 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   if (kept.length > 0)
     kept.tokens.assign(live.request.tokens().begin(), live.request.tokens().begin() + kept.length + needs.overlap);
   known_[live.space].add(left_);
+  Operation& recent = recent_[counters_.finished % recent_.size()];
+  recent.verb = Verb::bring;
+  recent.tokens = left_;
+  recent.space = live.space;
   ask([&] { live.request.finish(until); });
   ++counters_.finished;
   if (live.request.retained() < kept.length) {  // it takes back what it cannot keep
