@@ -1,3 +1,6 @@
+// FetchState::handles is the number of Fetch objects that share the state. A Fetch without a state is done. A Fetch may
+// outlive its engine, so no function here uses FetchState::flow after the fetch has ended.
+
 #include <canopy/engine/fetch.h>
 
 #include <algorithm>
@@ -32,6 +35,7 @@ void Fetch::drop() {
   if (!state || --state->handles > 0 || state->stage == FetchState::Stage::ended) return;
   const CallGuard entered(state->flow->state(), "Fetch::~Fetch");
   if (entered) state->flow->drop(*state);
+  else state->flow->drop_later();
 }
 
 bool Fetch::done() const { return !state_ || state_->done(); }

@@ -1,3 +1,7 @@
+// A fetch is in the list of its stage: `reading_`, `copying_` or `arrived_`. A fetch that has ended is in none of them,
+// and has neither a request nor a lock. `copying_` is in the order in which the copies end, so turn() looks only at its
+// front.
+
 #include "fetch_flow.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@ namespace canopy {
 FetchFlow::~FetchFlow() {
   for (const auto& fetch : reading_) end(*fetch);
   for (const auto& fetch : copying_) end(*fetch);
-  while (!arrived_.empty()) end(*arrived_.back());
+  while (!arrived_.empty()) end(*std::shared_ptr(arrived_.back()));
 }
 
 std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
@@ -243,13 +247,17 @@ void FetchFlow::turn() {
   while (!copying_.empty() && copying_.front()->ends_us <= tier_.now_us()) {
     const auto fetch = std::move(copying_.front());
     copying_.pop_front();
-    arrive(*fetch);
+    arrive(fetch);
   }
+  if (!std::exchange(dropped_, false)) return;
+  for (std::size_t i = arrived_.size(); i-- > 0;)
+    if (const auto fetch = arrived_[i]; fetch->handles == 0) end(*fetch);
 }
 
 /// Completes a fetch: its pages become the index's, unless its namespace was flushed since it began, or a store failed.
 /// The request stays, and holds them for its handles.
-void FetchFlow::arrive(FetchState& fetch) noexcept {
+void FetchFlow::arrive(const std::shared_ptr<FetchState>& arrived) noexcept {
+  FetchState& fetch = *arrived;
   const bool loaded = tier_.has_loaded(fetch.copies);
   fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
@@ -257,7 +265,7 @@ void FetchFlow::arrive(FetchState& fetch) noexcept {
     fetch.until = fetch.from;
   tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);
   tier_.pages().end_operation(Operation::release);
-  if (fetch.handles > 0 && fetch.until > fetch.from) arrived_.push_back(&fetch);
+  if (fetch.handles > 0 && fetch.until > fetch.from) arrived_.push_back(arrived);
   else end(fetch);
 }
 
@@ -291,7 +299,7 @@ void FetchFlow::drop(FetchState& fetch) {
 /// Releases everything that a fetch holds.
 void FetchFlow::end(FetchState& fetch) {
   fetch.stage = FetchState::Stage::ended;
-  std::erase(arrived_, &fetch);
+  std::erase_if(arrived_, [&](const auto& one) { return one.get() == &fetch; });
   if (fetch.request && !fetch.begun && fetch.until > fetch.from)
     ++device_.tiers.at(Counter::fetch_ends, FetchEnd::unused);
   tier_.end_reading(std::exchange(fetch.source, Lock{}), fetch.spec.space);

@@ -78,6 +78,8 @@ class FetchFlow {
   std::uint64_t now_us() const { return tier_.now_us(); }
   /// Ends a fetch whose last handle was destroyed. A copy that is pending runs to its end first.
   void drop(FetchState& fetch);
+  /// Does the same in the next turn, since a call of the engine runs now.
+  void drop_later() { dropped_ = true; }
   CacheState& state() { return device_; }
 
  private:
@@ -94,7 +96,7 @@ class FetchFlow {
   std::uint64_t seen_us(std::uint64_t ends_us, std::uint64_t again_us) const;
   void continue_after_reads();
   void continue_after_read(std::shared_ptr<FetchState> fetch) noexcept;
-  void arrive(FetchState& fetch) noexcept;
+  void arrive(const std::shared_ptr<FetchState>& fetch) noexcept;
   void end(FetchState& fetch);
 
   RequestFlow& requests_;
@@ -105,9 +107,10 @@ class FetchFlow {
   Prefetch prefetch_;
   std::vector<std::shared_ptr<FetchState>> reading_;  ///< in the order of their calls
   std::deque<std::shared_ptr<FetchState>> copying_;   ///< in the order in which they began and end
-  std::vector<FetchState*> arrived_;                  ///< in no order
+  std::vector<std::shared_ptr<FetchState>> arrived_;  ///< in no order
   std::array<std::vector<Page>, kMaxGroups> from_, to_;
   bool stopped_ = false;
+  bool dropped_ = false;  ///< a handle was destroyed while a call of the engine ran
 };
 
 }  // namespace canopy

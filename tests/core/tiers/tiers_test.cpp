@@ -100,6 +100,33 @@ TEST_CASE("tiers: a fetch that is dropped keeps its pages until its copy has end
   check_settled(*engine);
 }
 
+TEST_CASE("tiers: a fetch whose object a policy destroys, while a call runs, ends in the next turn") {
+  struct Dropper final : EvictionStrategy {
+    Fetch fetch;
+    Rank rank(const NodeFacts& node) override {
+      fetch = {};
+      return {node.last_access};
+    }
+  };
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(100);
+  const auto dropper = std::make_shared<Dropper>();
+  REQUIRE(engine->use_policy(0, dropper));
+  dropper->fetch = engine->tiers().fetch(arrival(prompt));
+  engine->turn(200);
+  REQUIRE(engine->index().sizes(0).protected_ == 40);  // it has arrived, and its object keeps it
+  const std::uint64_t violations = engine->ledger().violations();
+  leave(*engine, tokens(900, 9));  // ranks a node
+  CHECK(engine->ledger().violations() == violations + 1);
+  CHECK(engine->ledger().reports().back().find("Fetch::~Fetch was called while") != std::string::npos);
+  engine->turn(300);
+  CHECK(engine->index().sizes(0).protected_ == 0);
+  CHECK(engine->live_requests() == 0);
+}
+
 TEST_CASE("tiers: a fetch takes the room that there is") {
   const auto engine = engine_of(kTiered);
   const auto prompt = tokens(100, 41), other = tokens(900, 24);
