@@ -1,3 +1,6 @@
+// Readers receive the events of an operation only with the Commit that ends it. Nothing is pushed unless on() is true.
+// A keyframe has the whole present state, and readers in step skip it.
+
 #include "publisher.h"
 
 #include <canopy/feed/node_events.h>
@@ -180,7 +183,13 @@ void Publisher::keyframe() {
   const auto sent = std::exchange(sent_counters_, {});
   totals();
   commit(Operation::none);
-  sent_counters_ = sent;  // readers that were up to date skip this keyframe
+  // Readers that were up to date skip this keyframe: what they have not received is sent again, to all.
+  constexpr std::uint64_t kNever = kUnlimited - 1;
+  for_each_value([&](Counter counter, const CounterInfo&, std::size_t row, std::size_t column) {
+    std::uint64_t& now = sent_counters_.values.at(counter, row, column);
+    if (now != sent.values.at(counter, row, column)) now = kNever;
+  });
+  if (std::memcmp(&sent_counters_.health, &sent.health, sizeof(sent.health)) != 0) sent_counters_.health = Event{};
 }
 
 void Publisher::space(NamespaceId space) {

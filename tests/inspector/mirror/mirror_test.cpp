@@ -321,6 +321,33 @@ TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is
   Compare(watcher.mirror, *engine).run();
 }
 
+TEST_CASE("mirror: a counter that is back where the others saw it last is sent again after a keyframe") {
+  const auto engine = engine_of(yaml("  full: { reach: path, capacity: 64, allocator: free_list, eviction: lru }\n",
+                                     "default", "token", "{ heap: { events: 4096, tokens: false } }") +
+                                "tiers: { host: { capacity: 4000, latency: 40us } }\n");
+  const auto queued = [](const Watcher& watcher) {
+    return watcher.mirror.counters().at(Counter::queued_copies_host, HostLane::store);
+  };
+  Watcher first(*engine);
+  engine->poll();
+  first.look();
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);  // begins to copy; a turn would send the counters
+  Watcher second(*engine);
+  for (int tries = 0; !second.mirror.in_step() && tries < 10'000; ++tries) {
+    engine->poll();
+    second.look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  REQUIRE(second.mirror.in_step());
+  CHECK(queued(second) > 0);
+  engine->turn(100);
+  first.look();
+  second.look();
+  CHECK(queued(first) == 0);
+  CHECK(queued(second) == 0);
+}
+
 TEST_CASE("mirror: without a reader nothing is written") {
   const auto engine =
       engine_of(yaml(kFull, "default", "token", "{ heap: {} }") + "store: { host: { streams: { kv: 8 } } }\n");
