@@ -129,7 +129,7 @@ class FaultyStorage final : public PageStorage {
  public:
   explicit FaultyStorage(const Context& context)
       : faults_(*making.faults), group_(making.storages++), bytes_(context.record_bytes), inner_(the_same(context)) {
-    if (group_ == 0) faults_.pages_put = faults_.bytes_put = 0;  // the puts of an engine that has ended
+    if (group_ == 0) faults_.record_bytes = bytes_;
   }
 
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
@@ -148,7 +148,6 @@ class FaultyStorage final : public PageStorage {
     const Scarcity::Pause ours;
     for (const StorageDone& one : done.first(count)) {
       if (group_ == 0) faults_.pages_there = std::max<std::uint64_t>(faults_.pages_there, one.found);
-      if (const auto put = puts_.extract(one.ticket)) count_puts(0 - put.mapped());
       if (const auto call = first_.extract(one.ticket); call && one.fates[0] == Fate::done) change(call.mapped());
     }
     return count;
@@ -168,10 +167,6 @@ class FaultyStorage final : public PageStorage {
   void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override {
     ++pending_;
-    if (const Scarcity::Pause ours; group_ == 0) {
-      puts_.emplace(ticket, keys.size());
-      count_puts(keys.size());
-    }
     inner_->put(ticket, space, keys, records, within_us, keep_s);
   }
   void remove(const PageKey& space, std::span<const PageKey> keys) override { inner_->remove(space, keys); }
@@ -187,11 +182,6 @@ class FaultyStorage final : public PageStorage {
     kept.resize(std::max(kept.size(), group_ + 1));
     if (!made->traits().durable) kept[group_] = made;
     return made;
-  }
-
-  void count_puts(std::uint64_t pages) {
-    faults_.pages_put += pages;
-    faults_.bytes_put += pages * bytes_;
   }
 
   struct First {
@@ -212,9 +202,8 @@ class FaultyStorage final : public PageStorage {
   std::size_t group_, pending_ = 0;
   std::uint64_t bytes_;
   std::shared_ptr<PageStorage> inner_;
-  std::map<std::uint64_t, First> first_;         ///< by ticket
-  std::map<std::uint64_t, std::uint64_t> puts_;  ///< number of pages by ticket
-  std::vector<std::byte> other_;                 ///< an earlier record
+  std::map<std::uint64_t, First> first_;  ///< by ticket
+  std::vector<std::byte> other_;          ///< an earlier record
 };
 
 class FaultyIndex final : public PrefixIndex {

@@ -56,10 +56,9 @@ struct Faults {
   Scarcity scarcity;
   /// Storages that do not survive the process, by group. The next engine gets them.
   std::vector<std::shared_ptr<PageStorage>> storages;
-  std::uint64_t pages_there = 0;  ///< most pages that the storage of the first group has reported in one answer
-  std::uint64_t pages_read = 0;   ///< pages that this storage was asked for
-  std::uint64_t pages_put = 0;    ///< pages in the pending puts to this storage
-  std::uint64_t bytes_put = 0;    ///< their bytes
+  std::uint64_t pages_there = 0;   ///< most pages that the storage of the first group has reported in one answer
+  std::uint64_t pages_read = 0;    ///< pages that this storage was asked for
+  std::uint64_t record_bytes = 0;  ///< bytes of its records
 
   /// Returns true if a fault has yet to happen.
   bool armed() const;

@@ -97,6 +97,11 @@ void Trial::forgive() {
     if (!is_of_memory(reports[forgiven_])) return;
   forgiven_ = had;
   audit();
+  if (engine_->ledger().violations() > had && faults_->lied) {  // it is the lie
+    over_ = true;
+    ++reached_.lies;
+    return;
+  }
   if (engine_->ledger().violations() > had)
     disagree("after an operation in which memory was refused, the audit: {}",
              had < reports.size() ? reports[had] : std::string("there are more reports than the ledger keeps"));
@@ -159,10 +164,13 @@ bool Trial::do_it(const Operation& operation) {
       return ask([&] { return engine_->poll(); });
     case Verb::fetch:
       return fetch(operation);
-    case Verb::turn:
+    case Verb::turn: {
+      // What leaves a pool above its limit takes pages of the host tier at the end of a turn.
+      const bool quiet = engine_->tiers().has_storage() && may_not_fail() && engine_->pool(0).surplus() == 0;
       turn(count);
-      if (engine_->tiers().has_storage() && may_not_fail()) check_ahead();
+      if (quiet) check_ahead();
       return true;
+    }
     case Verb::bring:
       return bring(operation);
     case Verb::share:
@@ -420,11 +428,9 @@ bool Trial::bring(const Operation& operation) {
   fetches_.clear();
   run_out();
   // The storage of another rank may have less, and then nothing is read.
-  const bool sound = may_not_fail();
-  if (sound) {
-    turn(1000);
-    check_ahead();
-  }
+  const bool sound = may_not_fail(), quiet = sound && engine_->pool(0).surplus() == 0;
+  if (sound) turn(1000);
+  if (quiet) check_ahead();
   if (faults_) faults_->pages_there = faults_->pages_read = 0;
   Operation fetched = operation;
   fetched.request = kOfAnOperation;
@@ -456,10 +462,12 @@ void Trial::check_ahead() {
   const StorageTierConfig& config = subject_->config().storage_tier;
   const CacheState& below = *state_of(*engine_).below;
   if (config.write != PutPolicy::on_evict || state_of(*engine_).board.health.state != StorageState::closed) return;
-  const std::uint64_t free = below.pools[0].free_pages() + below.pools[0].growable(), leaves = faults_->pages_put,
+  const std::uint64_t put_bytes = engine_->tiers().counters().at(Counter::pending_bytes_storage, StorageLane::put),
+                      leaves = put_bytes / faults_->record_bytes,
+                      free = below.pools[0].free_pages() + below.pools[0].growable(),
                       wanted = (below.pools[0].limit() * config.ahead + 99) / 100,
                       evictable = below.index->sizes(0).evictable / engine_->page_size();
-  if (leaves > 0 && faults_->bytes_put + faults_->bytes_put / leaves > config.in_flight) return;
+  if (put_bytes + faults_->record_bytes > config.in_flight) return;
   if (free + leaves < wanted && evictable > 0)
     disagree(
         "{} pages of the host tier are free after a turn and {} are put, of {} that puts keep free, although {} more "
@@ -498,8 +506,11 @@ bool Trial::reopen(const std::string& index) {
   }
   for (Known& known : known_)
     if (forgets) known.clear();
-  turn(0);  // tells it the time
+  turn(0);  // the engine has a clock of its own
   ++reached_.reopened;
+  // What the former engine put down is read by this one, whatever their indexes are.
+  for (const Operation& recent : recent_)
+    if (!recent.tokens.empty() && !over_) bring(recent);
   return true;
 }
 

@@ -187,6 +187,7 @@ class Trial {
   std::vector<NodeId> pins_;
   std::vector<Awaited> fetches_;
   std::vector<Kept> kept_;
+  std::array<Operation, 8> recent_;  ///< Verb::bring of the prompts that finished last; without tokens: none yet
   std::array<Known, kMostSpaces> known_;
   std::array<std::uint64_t, kMaxGroups> limits_{};  ///< limits of the pools, in pages, as they were given
   Counters counters_;                               ///< counters of the present engine
