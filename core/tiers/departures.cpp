@@ -1,3 +1,7 @@
+// A path is stored as a whole or not at all: its words, and its pages of all groups, one group after the other.
+// `pages_` has the pages of all paths in the order of `paths_`, so those of a path end where those of the next one
+// begin.
+
 #include "departures.h"
 
 #include <algorithm>

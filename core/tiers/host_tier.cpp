@@ -1,3 +1,7 @@
+// A page that a copy fills is `moving` and in no index until the copy has ended and the store has saved it. `copies_`
+// is in the order in which the copies end, so turn() looks only at its front. Readings::flushed is true only while a
+// lock of begin_reading() is left in the namespace.
+
 #include "host_tier.h"
 
 #include <algorithm>

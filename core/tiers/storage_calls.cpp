@@ -1,3 +1,6 @@
+// `calls_` has each pending call once: in simulated time in the order of the ends, in real time in the order of the
+// starts. A call leaves it once, with one end. A call that no storage carries out or ends gets its end here.
+
 #include "storage_calls.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A page that a read takes is `moving` until the read inserts or frees it, and neither happens while a call may still
+// fill the page. Only valid records are inserted, up to a boundary of all groups. A read with a lost call keeps its
+// pages for ever.
+
 #include "storage_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A put keeps the pages that its calls read until the last call has ended or is lost: under its lock, or as `moving`. A
+// lost put without a lock keeps them for ever, since the storage may still read them.
+
 #include "storage_writer.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A turn has one order: copies to the host tier, calls of the storage, fetches, early eviction. Each step finds in the
+// host tier all that the steps before it have brought. The end of a copy or of a call becomes visible in no other
+// place.
+
 #include "tier_flow.h"
 
 #include <xxhash.h>

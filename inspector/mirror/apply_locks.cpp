@@ -1,3 +1,7 @@
+// MirrorNode::hold counts as the index does: own locks and held children in a group of whole paths, locks over the node
+// in another group. A keyframe reports all locks of a subtree instead, and settle_locks() converts them. hold() takes a
+// node out of the sums of its pool before the count changes, and adds it again afterwards.
+
 #include <array>
 #include <unordered_map>
 

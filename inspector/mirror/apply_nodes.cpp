@@ -1,3 +1,6 @@
+// A slot has a node exactly if its id is not 0. Each node is in one list of siblings: the children of its parent, or
+// the roots of its namespace. A node begins where its parent ends, and a root at 0.
+
 #include <algorithm>
 #include <utility>
 

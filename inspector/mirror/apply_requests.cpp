@@ -1,3 +1,7 @@
+// `running`, `prompt_tokens`, `hit_tokens` and MirrorNode::matches count requests of clients only, never a fetch. A
+// known request that a keyframe reports again counts only as running. The reason of a miss is looked for only while it
+// is unknown.
+
 #include <algorithm>
 
 #include "apply.h"

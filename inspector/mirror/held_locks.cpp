@@ -1,3 +1,6 @@
+// The locks that end in a node are its count minus its held children. Each request, fetch or pin explains one of them,
+// and only the rest is listed as unexplained.
+
 #include "held_locks.h"
 
 #include <canopy/feed/events.h>

@@ -1,3 +1,6 @@
+// Events change the state only in whole commits: they wait in `pending_` until their Commit arrives, and lost()
+// discards them. Before the first keyframe, and from a loss to the next keyframe, no commit is applied.
+
 #include "mirror.h"
 
 #include <algorithm>

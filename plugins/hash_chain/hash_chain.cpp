@@ -1,3 +1,7 @@
+// A block of the index is in the queue exactly while no lock holds it, and only then counts as evictable. A prefix
+// stays while it has a block or children. So there can be blocks below a prefix without one, and a walk ends at that
+// gap.
+
 #include "hash_chain.h"
 
 #include <canopy/plugin.h>

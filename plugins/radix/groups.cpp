@@ -1,3 +1,6 @@
+// Between calls of the index, a node is in a group's queue exactly if may_evict() is true for it. The queue is that of
+// the group or, once tenants are kept apart, that of the tenant of the node's namespace.
+
 #include "groups.h"
 
 #include <canopy/helpers/prefetch.h>

@@ -1,3 +1,6 @@
+// No place of `places_` is empty between the home of an entry and the entry itself, so a search ends at the first empty
+// place. A slot gets another life with each node, so no id stands for two nodes.
+
 #include "node_table.h"
 
 #define XXH_INLINE_ALL

@@ -1,4 +1,6 @@
-/// Evicting, flushing and clearing nodes of the tree.
+// Between calls the tree has no dead leaf and no root without children: each leaf has its pages in all groups, or a
+// lock holds it. So remove() goes up from a leaf until the parent is no dead leaf.
+
 #include "radix_index.h"
 
 #include <algorithm>

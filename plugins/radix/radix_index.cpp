@@ -1,3 +1,6 @@
+// A prefix that find, match or hold returns ends where a node ends: a node with the boundary inside is split there. A
+// split keeps the end and the id of the lower half. So an id stands for one depth as long as its node is in the tree.
+
 #include "radix_index.h"
 
 #include "child_search.h"

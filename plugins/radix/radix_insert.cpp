@@ -1,4 +1,7 @@
-/// Growth of the tree: splits, new runs, tombstones that fill again.
+// A node has in each group all of its pages or none (Node::resident), so a node ends wherever the groups of the
+// incoming pages change. An insert takes the memory for its nodes, queues and results before it splits, fills or
+// appends a node. Only a new run can lack memory after that, and the insert then ends above it.
+
 #include "child_search.h"
 #include "radix_index.h"
 

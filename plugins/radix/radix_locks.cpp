@@ -1,4 +1,7 @@
-/// Locks and the nodes that they hold, from taking a lock to its release.
+// In a group of whole paths, a node's hold count is the number of locks that end there and of its children with a
+// count. In another group it is the number of locks with the node in their window. A window begins where a node begins.
+// A node is protected in a group exactly while its count is above 0.
+
 #include "path_prefetcher.h"
 #include "radix_index.h"
 

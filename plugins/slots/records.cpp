@@ -1,3 +1,7 @@
+// A slot has an entry in the table exactly while `by_key_` finds it and a run has it, and `count_` is the number of
+// these slots. take() writes the table's file before it gives out a slot, so that no entry of the file is left for a
+// slot that a put overwrites.
+
 #include "records.h"
 
 #include <algorithm>

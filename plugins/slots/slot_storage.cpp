@@ -1,3 +1,6 @@
+// Each call is in exactly one of the four lists of calls, and each list has room for all of them. A slot that a put
+// writes is neither free nor has a record. A slot that a get reads is held, so no put writes it meanwhile.
+
 #include "slot_storage.h"
 
 #include <poll.h>

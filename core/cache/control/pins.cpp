@@ -1,3 +1,6 @@
+// A node has at most one pin, and is in CacheState::pins exactly while the lock of that pin holds it. For readers of
+// the feed the node stays pinned until neither a pin nor a retention keeps it.
+
 #include "pins.h"
 
 #include <cache/guard/index_port.h>

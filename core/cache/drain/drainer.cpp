@@ -1,3 +1,6 @@
+// A page that a lock holds or a request owns keeps its number, because the rows of requests name it. Only the index's
+// pages under no lock are relocated. The index names the new pages before the former ones are freed.
+
 #include "drainer.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A result of the index either has a valid shape or does not reach the caller. In its place the caller gets an empty
+// result, or after an insert or a relax the lock that it passed. The ledger gets a violation that names the index and
+// the call.
+
 #include "index_port.h"
 
 #include <fmt/format.h>

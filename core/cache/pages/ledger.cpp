@@ -1,3 +1,6 @@
+// `reports_` and `room_` together always have kReports texts, each with memory for kMostBytes. A violation moves one
+// text from `room_` to `reports_`, so it needs no memory. Once `room_` is empty, violations are only counted.
+
 #include <canopy/base/printable.h>
 #include <canopy/engine/ledger.h>
 

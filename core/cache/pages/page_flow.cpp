@@ -1,3 +1,7 @@
+// Pages that the index gives up have no owner until free() returns them to their pool. Each function frees them before
+// the operation ends, since end_operation() checks the sum of all owners. Only evict_from_index() leaves them to its
+// caller.
+
 #include "page_flow.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// A segment offers its first pages, and only while it has memory. A page is handed out only from the offered part. Its
+// bit in `out_` is then set until it is freed, whatever the allocator reports. So the pool finds each page that is
+// handed out twice, and each page that is freed but not out.
+
 #include "pool.h"
 #include <canopy/helpers/kv_layout.h>
 #include <canopy/helpers/page_runs.h>

@@ -1,3 +1,6 @@
+// Each number below size() either belongs to one tuple in `ids_` or is in `forgotten_`, never both. `taken_` has the
+// name of each namespace but the shared one, so no two namespaces have the same name.
+
 #include "spaces.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Each RequestState is in exactly one list: `live` until its request ends, `ended_` until the request is destroyed,
+// then `idle`. Each list has room for all states, so the end of a request needs no memory.
+
 #include "request_flow.h"
 
 #include <canopy/helpers/prefix_print.h>

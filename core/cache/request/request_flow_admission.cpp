@@ -1,4 +1,7 @@
-/// Admission of requests: arithmetic over the pages of the pools and the evictable part of the index.
+// Admission and the first match of a request look up the same key: all of its usable tokens, or none. It is none if,
+// with the prefix, a group with a reach would need more pages than its pool may have. So a prefix is never the reason
+// that a request is too large for its pools.
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each path in CacheState::kept has one lock, one charge to its payer and one entry in `ends_`. The entry of a tenant
+// in `promised_` is the sum of RequestState::promised over the running requests that it pays for.
+
 #include "retentions.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// `of_space_` names the same tenant as the index for each namespace that it has. `floors_` is the sum of the floors of
+// all tenants. Figures in `losers_` and `floored_` can be too large, since locks and evictions lower them without a
+// call of changed(). So furthest() computes the first figure again before it returns a tenant.
+
 #include "tenants.h"
 
 #include <canopy/base/figures.h>
