@@ -118,22 +118,26 @@ void Retentions::count_left(RequestState& request) {
 
 void Retentions::finish(RequestState& request) {
   committed(request);  // what a later match has passed
-  for (const RequestState::Promise& promise : request.promises)
-    keep(request, std::min(promise.units, request.lock.length), promise.us);
+  for (RequestState::Promise& promise : request.promises) {
+    const Units units = std::min(promise.units, request.lock.length), kept = keep(request, units, promise.us);
+    if (kept < units) promise.units = kept;  // the window before this boundary had left when it was committed
+  }
+  count_left(request);
   drop(request);
 }
 
 /// Keeps the first `units` units of a request, or prolongs their retention. Keeps nothing if the system has no memory.
-void Retentions::keep(const RequestState& request, Units units, std::uint64_t us) {
+/// Returns the units that are kept.
+Units Retentions::keep(const RequestState& request, Units units, std::uint64_t us) {
   const Found found = units > 0 ? find(request, units) : Found{};
-  if (found.length == 0) return;
+  if (found.length == 0) return 0;
   const std::uint64_t until = us < kUnlimited - now_us_ ? now_us_ + us : kUnlimited;
   if (const auto there = state_.kept.find(found.node); there != state_.kept.end()) {
-    if (until <= there->second.until_us) return;
+    if (until <= there->second.until_us) return found.length;
     auto end = ends_.extract({there->second.until_us, found.node});
     end.value().first = there->second.until_us = until;
     ends_.insert(std::move(end));
-    return;
+    return found.length;
   }
   // The entries take their memory before there is a lock that they alone know.
   try {
@@ -143,13 +147,14 @@ void Retentions::keep(const RequestState& request, Units units, std::uint64_t us
     if (path.lock.length > 0) {
       state_.tenants->kept(path.payer, state_.index->keep(path.lock));
       if (Publisher* publisher = pages_.publisher()) publisher->pinned(found.node, true);
-      return;
+      return found.length;
     }
   } catch (const std::bad_alloc&) {
     ++state_.lacked;
   }
   ends_.erase({until, found.node});
   state_.kept.erase(found.node);
+  return 0;
 }
 
 void Retentions::release(Lock& lock, NamespaceId space) {

@@ -51,7 +51,7 @@ class Retentions {
   Lock hold(const RequestState& request, Units units) { return hold(find(request, units), request.space); }
   void release(Lock& lock, NamespaceId space);
   void count_left(RequestState& request);
-  void keep(const RequestState& request, Units units, std::uint64_t us);
+  Units keep(const RequestState& request, Units units, std::uint64_t us);
   void end(NodeId node);
 
   PageFlow& pages_;

@@ -282,6 +282,25 @@ TEST_CASE("retention: a window that is gone when its tokens are committed takes 
   check_settled(*engine);
 }
 
+TEST_CASE("retention: a request that ends before its promise, where the window has left, keeps nothing and says so") {
+  const auto engine = windowed(512);
+  const auto prompt = tokens(1, 65);
+  const Retention wanted{32, 1'000};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  spec.retention = {&wanted, 1};
+  Request request = engine->begin(spec);
+  REQUIRE(request.reserve(65));
+  request.advance(65);
+  request.commit(16);
+  CHECK(request.retained() == 32);
+  request.finish(16);
+  CHECK(request.retained() == 0);
+  CHECK(engine->tenants()[1].locked == 0);
+  CHECK(engine->tenants()[1].refused_pins == 32);
+  check_settled(*engine);
+}
+
 TEST_CASE("retention: a match that ends beyond a promise whose window has left takes the promise back") {
   const auto engine = windowed(40);
   const auto prompt = tokens(1, 65);
