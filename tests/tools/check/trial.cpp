@@ -324,6 +324,8 @@ bool Trial::flush(std::uint32_t number) {
       known_[number].add(
           std::span(fetch.tokens)
               .first(fetch.fetch.done() ? fetch.tokens.size() : parts_->residence.of(fetch.tokens, space)));
+  for (const auto& [tokens, of] : dropped_)
+    if (of == number) known_[number].add(std::span(tokens).first(parts_->residence.of(tokens, space)));
   return true;
 }
 
@@ -394,13 +396,23 @@ bool Trial::fetch(const Operation& operation) {
   Fetch fetch = ask([&] { return engine_->tiers().fetch(spec); });
   fetches_.push_back({operation.request, std::move(fetch), operation.tokens, operation.space});
   reached_.fetched += engine_->tiers().counters()[Counter::loaded_tokens_host] - loaded;
-  if (fetches_.size() > kMost) fetches_.erase(fetches_.begin());
+  if (fetches_.size() > kMost) {
+    forget(fetches_.front());
+    fetches_.erase(fetches_.begin());
+  }
   return true;
+}
+
+/// Remembers a fetch whose object goes: until its end it holds what it found.
+void Trial::forget(const Awaited& fetch) {
+  if (engine_->tiers().next_end_us() == kUnlimited) dropped_.clear();
+  if (!fetch.fetch.done()) dropped_.emplace_back(fetch.tokens, fetch.space);
 }
 
 Fetch Trial::fetched_for(std::uint64_t name) {
   const auto found = std::ranges::find(fetches_, name, &Awaited::request);
   if (found == fetches_.end()) return {};
+  forget(*found);
   Fetch fetch = std::move(found->fetch);
   fetches_.erase(found);
   return fetch;
@@ -572,6 +584,7 @@ void Trial::run_out() {
     if (++turns > kMost) disagree("what moves between the tiers has not ended after {} turns", kMost);
     turn(1'000'000);
   }
+  dropped_.clear();
 }
 
 /// After a lie of a storage: counts it if the engine has refused a record. The trial goes on: no such record may be

@@ -172,6 +172,7 @@ class Trial {
     }
     std::unordered_set<std::uint64_t> prints_;
   };
+  void forget(const Awaited& fetch);
   void must_never_fit(const RequestSpec& spec, const std::string& reason) const;
   void must_be_known(const Live& live, std::uint32_t tokens) const;
 
@@ -186,6 +187,8 @@ class Trial {
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
   std::vector<Awaited> fetches_;
+  /// Prompts of fetches that were dropped or given to a request before they were done: each goes on to its end.
+  std::vector<std::pair<std::vector<Token>, std::uint32_t>> dropped_;
   std::vector<Kept> kept_;
   std::array<Operation, 8> recent_;  ///< Verb::bring of the prompts that finished last; without tokens: none yet
   std::array<Known, kMostSpaces> known_;
