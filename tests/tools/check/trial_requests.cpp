@@ -145,6 +145,7 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
 void Trial::must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const {
   if (draining()) return;  // pages evicted from a draining segment are not free afterwards
   for (std::size_t g = 0; g < engine_->groups(); ++g) {
+    if (engine_->pool(g).offered() > limits_[g]) return;  // nor are those that the allocator had no memory to withdraw
     const PageNeeds& needs = engine_->pool(g).needs();
     const std::size_t length = live.request.row(g).size();
     const std::size_t wanted = needs.row_length(needs.whole_path() ? tokens : std::min(tokens, soon));

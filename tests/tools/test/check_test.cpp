@@ -183,7 +183,7 @@ TEST_CASE("check: engines that are drawn stay whole under random requests and fa
   if (effort() < 1) return;
   CHECK(all.hits > 1'000);
   CHECK(all.repointed > 5'000);
-  CHECK(all.rematched > 30);
+  CHECK(all.rematched > 15);
   CHECK(all.evictions > 1'200);
   CHECK(all.refused > 1'000);
   CHECK(all.resumed_on_pages > 250);
@@ -236,8 +236,9 @@ TEST_CASE("check: a failure that happens only once is reported with its message"
   std::filesystem::remove(file);
   REQUIRE(summary.failures.size() == 1);
   CHECK_FALSE(summary.failures[0].repeats);
-  CHECK_MESSAGE(summary.failures[0].found.sentence.find(" was refused") != std::string::npos,
-                summary.failures[0].found.sentence);
+  const std::string& sentence = summary.failures[0].found.sentence;  // of the reservation, or of the allocator
+  CHECK_MESSAGE((sentence.find(" was refused") != std::string::npos || sentence.find("only once") != std::string::npos),
+                sentence);
 }
 
 TEST_CASE("check: an engine's storage is simulated, so that no folder and no server is touched") {
