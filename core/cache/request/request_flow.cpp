@@ -83,7 +83,7 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
   state_.counters.hit_tokens += request.matched;
   if (state_.tenants) state_.tenants->begun(request.space, request.prompt, request.matched);
   pages_.digest().take(Digest::Step::begin, request.id, request.prompt, request.matched);
-  if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
+  if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request, request.lock.node);
   if (state_.stop.waiting())
     state_.stop.began(request.id, request.space, request.prompt, request.matched,
                       state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
@@ -205,6 +205,7 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   request.computed = deeper.length;
   state_.counters.hit_tokens += gained;
   publish(request, RequestPhase::running);
+  if (!request.promises.empty()) retentions_.committed(request);  // as after a match
   pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);
   pages_.end_operation(Operation::begin);
   drainer_.go_on();

@@ -106,8 +106,13 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g], request.space);
     return fits;
   };
-  // What the request keeps for after its end may not keep itself from running.
-  bool fits = make_free() || (retentions_.take_back(request) && make_free());
+  // What the request keeps for after its end may not keep itself from running. It stays where it would not help.
+  const auto helps = [&] {
+    for (std::size_t g = 0; g < groups; ++g)
+      if (!pages_.may_be_free(g, more[g] - std::min(more[g], retentions_.held_pages(request, g)))) return false;
+    return true;
+  };
+  bool fits = make_free() || (helps() && retentions_.take_back(request) && make_free());
   std::size_t extended = 0;
   while (fits && extended < groups) {
     fits = extend(request, extended, length[extended]);
@@ -177,11 +182,12 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   const bool deeper = inserted.lock.length / state_.page_size > before;
   pages_.take_evicted(inserted.evicted, "commit");
   if (deeper) transfer_to_index(request, inserted, brought);
+  // Behind the lock of the insert, and before those of promises and the end of an eviction for a ceiling.
+  publish(request, RequestPhase::committed);
   if (!request.promises.empty()) retentions_.committed(request);
   if (TierListener* tier = pages_.tier(); tier && deeper && !request.fetches)
     tier->inserted({request.space, words.first(inserted.lock.length + state_.overlap)}, request.lock, request.priority);
   pages_.keep_ceiling(request.space);
-  publish(request, RequestPhase::committed);
   return deeper ? inserted.had - static_cast<std::uint32_t>(before) * state_.page_size : 0;
 }
 

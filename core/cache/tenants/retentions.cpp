@@ -84,6 +84,17 @@ void Retentions::committed(RequestState& request) {
   count_left(request);
 }
 
+std::size_t Retentions::held_pages(const RequestState& request, std::size_t group) const {
+  const PageNeeds& needs = state_.pools[group].needs();
+  if (needs.whole_path()) return 0;
+  const auto of = [&](const Lock& lock) {
+    return needs.count(lock.from[group] / state_.page_size, lock.length / state_.page_size);
+  };
+  std::size_t pages = of(request.kept);
+  for (const RequestState::Promise& promise : request.promises) pages += of(promise.lock);
+  return pages;
+}
+
 bool Retentions::take_back(RequestState& request) {
   if (std::ranges::all_of(state_.pools, [](const Pool& pool) { return pool.needs().whole_path(); })) return false;
   const Units held = request.kept.length;  // the window at the end of what it found

@@ -27,6 +27,8 @@ class Retentions {
   /// its end, since the request freed the window before it was committed. Where every group holds whole paths it does
   /// nothing: the request's own lock covers them.
   void committed(RequestState& request);
+  /// Returns the most pages of a group that take_back() may make evictable; 0 in a group of whole paths.
+  std::size_t held_pages(const RequestState& request, std::size_t group) const;
   /// Takes back what begin() and committed() keep, for a request that finds no room: RequestState::retained is then
   /// what is left. Returns false if there is nothing, as where every group holds whole paths: the request needs these
   /// itself.

@@ -200,3 +200,32 @@ TEST_CASE("shares: a floor, then by weight what the floors of those with somethi
   CHECK(inspector::shares_of(tenants, {0, 10, 0, 0}, 500) == std::vector<double>{0, 500, 0, 30});
   CHECK(inspector::shares_of(tenants, {0, 0, 0, 0}, 500) == std::vector<double>{0, 100, 0, 30});
 }
+
+TEST_CASE("mirror: retention and ceilings change neither the node of a request's match nor the reason of its miss") {
+  const auto engine = engine_of(
+      "page_size: 4\ngroups:\n  full: { reach: path, capacity: 512, allocator: free_list, eviction: lru }\n"
+      "tenants: { a: { pins: 64 }, b: { ceiling: 32 } }\nfeed: { heap: {} }\n");
+  Reading reading(*engine);
+  reading.look();
+  const Retention wanted{32, 1'000};
+  const auto serve = [&](const char* tenant, const std::vector<Token>& prompt, bool keeps) {
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({tenant, "", ""});
+    if (keeps) spec.retention = {&wanted, 1};
+    Request request = engine->begin(spec);
+    const std::uint64_t id = request.id();
+    const inspector::MirrorRequest begun = *reading.look().request(id);
+    REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+    request.finish(static_cast<std::uint32_t>(prompt.size()));
+    return std::pair(begun, *reading.look().request(id));
+  };
+  const auto long_one = tokens(1, 65);
+  serve("a", long_one, false);
+  const auto kept = serve("a", long_one, true);
+  const inspector::MirrorNode* const node = reading.mirror.find(kept.first.last_node);
+  REQUIRE(node);
+  CHECK(node->begin + node->length == 64);
+  serve("b", tokens(200, 33), false);
+  CHECK(serve("b", tokens(300, 33), false).second.miss == inspector::Miss::never_seen);  // the former one leaves
+  CHECK(serve("b", tokens(200, 33), false).second.miss == inspector::Miss::evicted);
+}

@@ -328,6 +328,52 @@ TEST_CASE("retention: a request that finds room only without the window that it 
   check_settled(*engine);
 }
 
+TEST_CASE("retention: a rematch that passes a promise keeps the window at its end") {
+  const auto engine = windowed(64);
+  const auto prompt = tokens(1, 65);
+  const Retention wanted{32, 1'000};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  spec.retention = {&wanted, 1};
+  Request request = engine->begin(spec);
+  leave_start(*engine, prompt);
+  CHECK(request.rematch() == 32);
+  REQUIRE(request.reserve(65));
+  request.advance(65);  // its own window moves on
+  engine->make_free(1, 64 / 4);
+  request.finish(65);
+  CHECK(request.retained() == 32);
+  CHECK(engine->tenants()[1].locked == 32);
+  engine->turn(2'000);
+  check_settled(*engine);
+}
+
+TEST_CASE("retention: a request that has to wait for pages that its promise does not hold keeps the promise") {
+  const auto engine =
+      engine_of(kFile, {"groups.full.capacity=64", "groups.window.reach=8", "groups.window.capacity=512",
+                        "groups.window.allocator=free_list", "groups.window.eviction=lru"});
+  const auto prompt = tokens(1, 33), other = tokens(900, 28);
+  const Retention wanted{24, 1'000};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine->intern({.tenant = "a"});
+  spec.retention = {&wanted, 1};
+  Request request = engine->begin(spec);
+  REQUIRE(request.reserve(33));
+  request.commit(33);
+  Request beside = engine->begin(arrival(other));
+  REQUIRE(beside.reserve(28));
+  for (Token more = 50; more < 54; ++more) request.append(more);
+  CHECK_FALSE(request.reserve(37));  // the pool of whole paths has no page
+  CHECK(request.retained() == 24);
+  CHECK(engine->tenants()[1].refused_pins == 0);
+  beside.abort();
+  REQUIRE(request.reserve(37));
+  request.finish(37);
+  CHECK(engine->tenants()[1].locked == 24);
+  engine->turn(2'000);
+  check_settled(*engine);
+}
+
 TEST_CASE("retention: a request that finds room only without the window of what it found goes on without it") {
   const auto engine = windowed(24);
   const auto prompt = tokens(1, 129);
