@@ -286,8 +286,14 @@ void FetchFlow::credit(FetchState& fetch, Units matched, std::uint64_t took_us) 
   device_.tiers[Counter::fetch_saved_us] += prefetch_.costs().recompute_us(fetch.from, end - fetch.from);
 }
 
+std::uint64_t FetchFlow::next_us() const {
+  const bool now = std::ranges::any_of(reading_, [](const auto& fetch) { return fetch->read->done(); });
+  return now ? tier_.now_us() : copying_.empty() ? kUnlimited : copying_.front()->ends_us;
+}
+
 std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
   if (fetch.stage != FetchState::Stage::reading) return fetch.ends_us;
+  if (fetch.read->done()) return tier_.now_us();  // nothing had to be read: the next turn goes on
   if (storage_->in_real_time()) return storage_->next_us();
   return fetch.read->open > 0 ? fetch.read->ends_us : std::max(tier_.next_us(), tier_.now_us());
 }

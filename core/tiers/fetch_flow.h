@@ -68,8 +68,9 @@ class FetchFlow {
   void stop() { stopped_ = true; }
   /// Commits fetches whose copies have ended by the tier's time.
   void turn();
-  /// Returns the time at which the next copy ends; kUnlimited if none is pending.
-  std::uint64_t next_us() const { return copying_.empty() ? kUnlimited : copying_.front()->ends_us; }
+  /// Returns the time at which the next copy ends, or now if a fetch has read all that it needs; kUnlimited if neither
+  /// is pending.
+  std::uint64_t next_us() const;
   /// Returns the time at which the next step of an unfinished fetch ends.
   std::uint64_t ends_us(const FetchState& fetch) const;
   /// Returns the time at which a request should begin, even if the fetch is not complete. The request called at

@@ -127,6 +127,35 @@ TEST_CASE("tiers: a fetch whose object a policy destroys, while a call runs, end
   CHECK(engine->live_requests() == 0);
 }
 
+TEST_CASE("tiers: a fetch that needs nothing of its storage goes on in the next turn, and says so") {
+  const auto engine = engine_of(R"(
+page_size: 4
+groups:
+  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }
+  state: { reach: 1, every: 16, capacity: 400, allocator: free_list, eviction: lru }
+tiers: { host: { capacity: 4000, latency: 100us }, storage: { in: sim_storage, bandwidth: 1GB/s } }
+model: { name: m, revision: r, dtype: d }
+)");
+  const auto prompt = tokens(100, 65);
+  leave(*engine, prompt);
+  for (std::size_t g = 0; g < 2; ++g) engine->make_free(g, engine->pool(g).limit());
+  const auto run_out = [&] {
+    for (int turns = 0; engine->tiers().next_end_us() != kUnlimited && turns < 100; ++turns)
+      engine->turn(engine->tiers().next_end_us());
+  };
+  run_out();
+  // The host tier has all of it, and no state lies behind the one at 16 that this part could use.
+  const std::vector<Token> part(prompt.begin(), prompt.begin() + 30);
+  const Fetch fetch = engine->tiers().fetch(arrival(part));
+  if (!fetch.done()) {
+    CHECK(fetch.ends_us() < kUnlimited);
+    CHECK(engine->tiers().next_end_us() < kUnlimited);
+  }
+  run_out();
+  CHECK(fetch.done());
+  CHECK(fetch.tokens() == 16);
+}
+
 TEST_CASE("tiers: a fetch takes the room that there is") {
   const auto engine = engine_of(kTiered);
   const auto prompt = tokens(100, 41), other = tokens(900, 24);
