@@ -51,15 +51,15 @@ bool TurnBoard::exchange() noexcept try {
 /// Makes the exchange. Returns an error message if it failed.
 std::string TurnBoard::ask() {
   std::string failed;
+  unreachable_ = true;  // before a message needs memory
   try {
     if (const char* const why = agreement_.least(values_)) failed = why;
-    else return {};
+    else return unreachable_ = false, std::string();
   } catch (const std::exception& thrown) {
     failed = fmt::format("it threw: {}", thrown.what());
   } catch (...) {
     failed = "it threw";
   }
-  unreachable_ = true;
   return fmt::format("there was no agreement: {}", failed);
 }
 

@@ -85,6 +85,7 @@ bool Transfer::to_device(Lane& lane, std::span<const Piece> pieces) {
 }
 
 void Transfer::to_host(Lane& lane, std::span<const Piece> pieces) {
+  lane.to_unpack.reserve(lane.to_unpack.size() + pieces.size());  // before anything is queued
   for (const Piece& piece : pieces) {
     const bool direct = pinned(piece);
     std::byte* const to = direct ? piece.host : lane.pinned + piece.offset;

@@ -205,7 +205,10 @@ bool SlotStorage::flush(const PageKey& space) {
     call.found = 0;
     std::replace(call.fates.begin(), call.fates.end(), Fate::done, Fate::absent);
   }
-  if (lasts && wipe()) flushed_.wiped();
+  try {
+    if (lasts && wipe()) flushed_.wiped();
+  } catch (const std::bad_alloc&) {  // of another call's end, which the next poll() settles
+  }
   return lasts;
 }
 

@@ -96,7 +96,10 @@ void PageFlow::keep_ceiling(NamespaceId space) {
       if (state_.policy_failed) replace_failed_policies();
       const GroupPages evicted =
           timed(state_, [&] { return state_.index->evict_one(tenant, g, above, Cause::ceiling, visitor); });
-      if (evicted[g].empty()) break;
+      if (evicted[g].empty()) {
+        take_from_index(evicted);  // the tier forgets what an index that broke off has reported
+        break;
+      }
       any = true;
       state_.tenants->evicted({tenant}, tenant, evicted[0].size());
       if (publisher_) publisher_->evicted(tenant, tenant, evicted[0].size(), false);

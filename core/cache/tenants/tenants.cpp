@@ -56,10 +56,17 @@ TenantId Tenants::add(std::string_view name, const TenantShare& share) {
   const auto number = static_cast<TenantId>(all_.size());
   reserve();
   Tenant tenant;
-  tenant.figures.name = name;
+  const bool prepared = spare_ && spare_.key() == name;
+  if (prepared) tenant.figures.name = std::move(spare_name_);
+  else tenant.figures.name = name;
   tenant.figures.share = share;
   set_units(tenant);
-  if (!name.empty() && number != TenantId::unnamed) ids_.emplace(name, number);
+  if (prepared) {
+    spare_.mapped() = number;
+    ids_.insert(std::move(spare_));
+  } else if (!name.empty() && number != TenantId::unnamed) {
+    ids_.emplace(name, number);
+  }
   all_.push_back(std::move(tenant));
   floors_ += share.floor;
   return number;
@@ -95,7 +102,7 @@ bool Tenants::open(std::size_t number, Policies policies) {
 }
 
 std::optional<TenantId> Tenants::find(std::string_view name) const {
-  const auto found = ids_.find(std::string(name));
+  const auto found = ids_.find(name);
   if (found != ids_.end()) return found->second;
   if (together_ || name.empty()) return TenantId::unnamed;
   return {};
@@ -117,7 +124,7 @@ TenantId Tenants::of(NamespaceId space) {
 
 /// Returns the sum of all floors if a tenant had this share.
 std::uint64_t Tenants::floors_with(std::string_view name, const TenantShare& share) const {
-  const auto known = ids_.find(std::string(name));
+  const auto known = ids_.find(name);
   return floors_ - (known == ids_.end() ? 0 : at(known->second).figures.share.floor) + share.floor;
 }
 
@@ -139,8 +146,12 @@ std::string Tenants::flaw_of_share(std::string_view name, const TenantShare& sha
 
 bool Tenants::make_room(std::string_view name) {
   try {
-    if (ids_.contains(std::string(name))) return true;
+    if (ids_.contains(name)) return true;
     reserve();
+    Ids one;
+    one.emplace(name, TenantId::unnamed);
+    spare_ = one.extract(one.begin());
+    spare_name_ = name;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -148,7 +159,7 @@ bool Tenants::make_room(std::string_view name) {
 }
 
 void Tenants::set_share(std::string_view name, const TenantShare& share) {
-  const auto known = ids_.find(std::string(name));
+  const auto known = ids_.find(name);
   if (known == ids_.end()) {
     const TenantId tenant = add(name, share);
     for (std::size_t i = 0; i < of_space_.size(); ++i) {

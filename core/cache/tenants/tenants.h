@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -133,7 +132,10 @@ class Tenants {
   TenantShare others_;                     ///< share of each tenant that is not named
   bool together_ = false;                  ///< these tenants are one
   std::vector<Tenant> all_;
-  std::unordered_map<std::string, TenantId> ids_;  ///< tenants with a number of their own
+  using Ids = std::map<std::string, TenantId, std::less<>>;
+  Ids ids_;                 ///< tenants with a number of their own
+  Ids::node_type spare_;    ///< entry for the tenant of the last make_room()
+  std::string spare_name_;  ///< its name once more
   std::vector<std::optional<TenantId>> of_space_;
   std::vector<Losers> losers_;   ///< per group: tenants above their weighted share
   std::vector<Losers> floored_;  ///< per group: tenants with a floor, by how full it is
