@@ -47,8 +47,8 @@ class Request {
   std::uint32_t computed() const;  ///< tokens reported as computed, or matched
   /// Returns the tokens of the prompt that the engine promised to keep after it finishes: those of the longest
   /// RequestSpec::retention within the budget of its tenant. 0 after retract(). Becomes less while the request runs
-  /// where a group has a reach: at a commit, if no boundary is left at the end of the prefix; in reserve(), if the
-  /// request finds room only without what it keeps.
+  /// where a group has a reach: at a commit, a rematch or the end, if no boundary is left at the end of the prefix;
+  /// in reserve(), if the request finds room only without what it keeps.
   std::uint32_t retained() const;
   bool ended() const;
   std::uint32_t committed() const;  ///< tokens whose pages belong to the index; 0 after the end

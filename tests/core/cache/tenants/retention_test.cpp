@@ -253,6 +253,15 @@ std::unique_ptr<Engine> windowed(std::uint32_t window) {
                            "groups.window.eviction=lru"});
 }
 
+/// Begins a request of tenant a whose first tokens are to stay for 1,000 us after its end.
+Request begin_keeping(Engine& engine, const std::vector<Token>& prompt, std::uint32_t keeps) {
+  const Retention wanted{keeps, 1'000};
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine.intern({.tenant = "a"});
+  spec.retention = {&wanted, 1};
+  return engine.begin(spec);
+}
+
 }  // namespace
 
 TEST_CASE("retention: the window at the end of a promise stays though the request's own window moves on") {
@@ -285,11 +294,7 @@ TEST_CASE("retention: a window that is gone when its tokens are committed takes 
 TEST_CASE("retention: a request that ends before its promise, where the window has left, keeps nothing and says so") {
   const auto engine = windowed(512);
   const auto prompt = tokens(1, 65);
-  const Retention wanted{32, 1'000};
-  RequestSpec spec = arrival(prompt);
-  spec.space = engine->intern({.tenant = "a"});
-  spec.retention = {&wanted, 1};
-  Request request = engine->begin(spec);
+  Request request = begin_keeping(*engine, prompt, 32);
   REQUIRE(request.reserve(65));
   request.advance(65);
   request.commit(16);
@@ -331,11 +336,7 @@ TEST_CASE("retention: a request that finds room only without the window that it 
 TEST_CASE("retention: a rematch that passes a promise keeps the window at its end") {
   const auto engine = windowed(64);
   const auto prompt = tokens(1, 65);
-  const Retention wanted{32, 1'000};
-  RequestSpec spec = arrival(prompt);
-  spec.space = engine->intern({.tenant = "a"});
-  spec.retention = {&wanted, 1};
-  Request request = engine->begin(spec);
+  Request request = begin_keeping(*engine, prompt, 32);
   leave_start(*engine, prompt);
   CHECK(request.rematch() == 32);
   REQUIRE(request.reserve(65));
@@ -353,11 +354,7 @@ TEST_CASE("retention: a request that has to wait for pages that its promise does
       engine_of(kFile, {"groups.full.capacity=64", "groups.window.reach=8", "groups.window.capacity=512",
                         "groups.window.allocator=free_list", "groups.window.eviction=lru"});
   const auto prompt = tokens(1, 33), other = tokens(900, 28);
-  const Retention wanted{24, 1'000};
-  RequestSpec spec = arrival(prompt);
-  spec.space = engine->intern({.tenant = "a"});
-  spec.retention = {&wanted, 1};
-  Request request = engine->begin(spec);
+  Request request = begin_keeping(*engine, prompt, 24);
   REQUIRE(request.reserve(33));
   request.commit(33);
   Request beside = engine->begin(arrival(other));
