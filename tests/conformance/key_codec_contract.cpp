@@ -61,6 +61,17 @@ CODEC_CASE("a codec makes one word for each token, and the same words each time"
   }
 }
 
+CODEC_CASE("a token has the same word wherever a list begins: what a request has new is encoded alone") {
+  Random prng(3);
+  for (const std::size_t count : {1U, 2U, 64U, 1'000U}) {
+    const auto tokens = random_tokens(prng, count);
+    const auto words = encode(codec, tokens);
+    const std::size_t from = prng.below(static_cast<std::uint32_t>(count));
+    CHECK(encode(codec, std::vector(tokens.begin() + static_cast<std::ptrdiff_t>(from), tokens.end())) ==
+          std::vector(words.begin() + static_cast<std::ptrdiff_t>(from), words.end()));
+  }
+}
+
 CODEC_CASE("how far a codec's units look ahead never changes") {
   const Units overlap = codec.overlap();
   encode(codec, std::vector<Token>{1, 2, 3});

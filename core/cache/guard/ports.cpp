@@ -21,8 +21,20 @@ std::uint32_t AllocatorPort::out(Segment segment) const {
   return segment.pages;
 }
 
-std::span<const std::uint32_t> CodecPort::encode(std::span<const Token> tokens, Scratch& scratch) const {
-  const auto words = call("encode", &KeyCodec::encode, tokens, scratch);
+std::span<const std::uint32_t> CodecPort::encode(std::span<const Token> tokens, KeyWords& known) const {
+  if (tokens.size() > known.known_) {
+    const std::span<const Token> more = tokens.subspan(known.known_);
+    const std::span<const std::uint32_t> words = make(more, known);
+    if (words.data() == tokens.data()) return words;
+    const std::span<std::uint32_t> room = known.words(more.size());
+    if (words.data() != room.data()) std::ranges::copy(words, room.begin());
+    known.known_ += more.size();
+  }
+  return std::span<const std::uint32_t>(known.room_).first(tokens.size());
+}
+
+std::span<const std::uint32_t> CodecPort::make(std::span<const Token> tokens, KeyWords& known) const {
+  const auto words = call("encode", &KeyCodec::encode, tokens, known);
   const bool there = has_address(words);
   if (words.size() == tokens.size() && there) return words;
   wrong("encode",
@@ -30,7 +42,7 @@ std::span<const std::uint32_t> CodecPort::encode(std::span<const Token> tokens, 
               : Sentence("it gave words without an address for {} tokens; these tokens are not reused", tokens.size()));
   // No other process that shares a storage makes the same ones.
   if (made_ == 0) made_ = std::uint64_t{std::random_device()()} << 32;
-  const std::span<std::uint32_t> useless = scratch.words(tokens.size());
+  const std::span<std::uint32_t> useless = known.words(tokens.size());
   for (std::uint32_t& word : useless) word = static_cast<std::uint32_t>(splitmix64(++made_));
   return useless;
 }

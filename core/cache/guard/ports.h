@@ -44,16 +44,21 @@ class AllocatorPort final : public Port<SlotAllocator> {
   std::uint64_t offered_ = 0;  ///< Pages offered and not withdrawn, without page 0.
 };
 
-/// Room for the words that a codec makes of tokens, kept between calls.
+/// The words of a request's tokens. They grow as the tokens do.
 class KeyWords final : public Scratch {
  public:
+  /// Forgets the words, and keeps their memory for other tokens.
+  void clear() { known_ = 0; }
+  /// Returns room behind the known words.
   std::span<std::uint32_t> words(std::size_t count) override {
-    if (room_.size() < count) room_.resize(count);
-    return {room_.data(), count};
+    if (room_.size() < known_ + count) room_.resize(known_ + count);
+    return {room_.data() + known_, count};
   }
 
  private:
+  friend class CodecPort;
   std::vector<std::uint32_t> room_;
+  std::size_t known_ = 0;  ///< words at the start of `room_` that are final
 };
 
 /// A codec that returns one word for each token. If the component fails to, the port makes words that no other request
@@ -64,9 +69,13 @@ class CodecPort final : public Port<KeyCodec> {
   using Port::Port;
 
   Units overlap() const { return call("overlap", &KeyCodec::overlap); }
-  std::span<const std::uint32_t> encode(std::span<const Token> tokens, Scratch& scratch) const;
+  /// Returns the words of `tokens`, valid until `known` or the tokens change. Makes those that `known` lacks, and adds
+  /// them to it, unless the words are the tokens. REQUIRES: `known` is empty, or has words of the first of these tokens.
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens, KeyWords& known) const;
 
  private:
+  std::span<const std::uint32_t> make(std::span<const Token> tokens, KeyWords& known) const;
+
   mutable std::uint64_t made_ = 0;
 };
 

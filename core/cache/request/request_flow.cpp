@@ -24,7 +24,20 @@ void RequestFlow::misused(const RequestState& request, std::string_view how) {
   state_.ledger.violated(Sentence("request {}: {}", request.id, how));
 }
 
-RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending) {
+/// Without memory a policy receives no prints.
+template <class Words>
+void RequestFlow::use_prints(RequestFacts& facts, Words&& words_of_prompt) try {
+  prints_.clear();
+  const std::span<const std::uint32_t> prompt = words_of_prompt();
+  std::uint64_t print = first_print(facts.space);
+  for (std::size_t end = kPrintStride; end <= prompt.size(); end += kPrintStride)
+    prints_.push_back(print = next_print(print, prompt.data() + (end - kPrintStride)));
+  facts.prefix_prints = prints_;
+} catch (const std::bad_alloc&) {
+  ++state_.lacked;
+}
+
+RequestFacts RequestFlow::facts_of(RequestState& request, std::size_t prompt, Ending ending) {
   RequestFacts facts;
   facts.space = request.space;
   facts.priority = request.priority;
@@ -34,7 +47,7 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   facts.hints = request.hints;
   facts.id = request.id;
   facts.ending = ending;
-  if (pages_.prints_wanted()) use_prints(facts, prompt);
+  if (pages_.prints_wanted()) use_prints(facts, [&] { return words_of(request).first(prompt); });
   return facts;
 }
 
@@ -53,18 +66,6 @@ void RequestFlow::make_state() {
   };
   make_room(state_.live), make_room(ended_), make_room(state_.idle);
   state_.idle.push_back(std::make_unique<RequestState>());
-}
-
-/// Without memory a policy receives no prints.
-void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt) try {
-  prints_.clear();
-  const auto words = encode(prompt);
-  std::uint64_t print = first_print(facts.space);
-  for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
-    prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
-  facts.prefix_prints = prints_;
-} catch (const std::bad_alloc&) {
-  ++state_.lacked;
 }
 
 RequestState* RequestFlow::begin(const RequestSpec& spec) {
@@ -96,6 +97,7 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   if (state_.idle.empty()) make_state();
   RequestState& request = *state_.idle.back();
   request.tokens.assign(tokens.begin(), tokens.end());
+  request.words.clear();
   state_.idle.back().release();
   state_.idle.pop_back();
   request.flow = this;
@@ -129,19 +131,19 @@ void RequestFlow::destroy(RequestState& request) {
 }
 
 /// Returns the part of a request's tokens that it may look up in the index.
-Key RequestFlow::reusable_key(const RequestState& request) {
-  const std::span<const Token> tokens(request.tokens);
-  const std::size_t usable = tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached);
-  const std::uint64_t total =
-      std::max<std::uint64_t>(tokens.size(), std::uint64_t{request.prompt} + request.output_limit);
-  return {request.space, encode(tokens.first(reusable(request.space, tokens, usable, total, request.chunk)))};
+Key RequestFlow::reusable_key(RequestState& request) {
+  const std::size_t tokens = request.tokens.size();
+  const Key usable{request.space,
+                   words_of(request).first(tokens - std::min<std::size_t>(tokens, request.min_uncached))};
+  const std::uint64_t total = std::max<std::uint64_t>(tokens, std::uint64_t{request.prompt} + request.output_limit);
+  return reusable(usable, tokens, total, request.chunk);
 }
 
 /// Finds and locks the resident part of a request's tokens that it can afford, and sets its rows. If memory runs out,
 /// it holds nothing.
 void RequestFlow::match(RequestState& request) {
   request.matched = 0;
-  const RequestFacts facts = facts_of(request, request.tokens, Ending::none);
+  const RequestFacts facts = facts_of(request, request.tokens.size(), Ending::none);
   const Key key = reusable_key(request);
   make_room(request, key);
   request.lock = timed(state_, [&] { return state_.index->match(key, facts); });
@@ -277,7 +279,7 @@ RequestFlow::Arrival RequestFlow::arrival(const RequestSpec& spec, bool prints_w
   facts.prompt = static_cast<std::uint32_t>(spec.prompt.size());
   facts.hints = spec.hints;
   facts.id = next_request_++;
-  if (prints_wanted) use_prints(facts, spec.prompt);
+  if (prints_wanted) use_prints(facts, [&] { return words_of(spec); });
   arrival.key = reusable_key(spec);
   return arrival;
 }
@@ -287,7 +289,7 @@ RequestState* RequestFlow::begin_fetch(const RequestSpec& spec, Units units) {
   request.fetches = true;
   Key key{.space = spec.space, .words = {}};
   try {
-    key.words = encode(request.tokens);
+    key.words = words_of(request);
     make_room(request, key);
   } catch (...) {
     unmake(request);

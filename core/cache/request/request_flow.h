@@ -92,18 +92,25 @@ class RequestFlow {
  private:
   /// Most tokens of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
   static constexpr std::size_t kMostTokens = std::size_t{1} << 31;
-  std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
+  /// Return the words of tokens. Those of a spec are valid until the next call.
+  std::span<const std::uint32_t> words_of(const RequestSpec& spec) {
+    words_.clear();
+    return state_.codec->encode(spec.prompt, words_);
+  }
+  std::span<const std::uint32_t> words_of(RequestState& request) {
+    return state_.codec->encode(request.tokens, request.words);
+  }
   void make_state();
   RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);
   void unmake(RequestState& request);
-  void use_prints(RequestFacts& facts, std::span<const Token> prompt);
+  template <class Words>
+  void use_prints(RequestFacts& facts, Words&& words_of_prompt);
   void set_moving(RequestState& request, bool moving);
-  RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
+  RequestFacts facts_of(RequestState& request, std::size_t prompt, Ending ending);
   void match(RequestState& request);
-  Key reusable_key(const RequestState& request);
+  Key reusable_key(RequestState& request);
   Key reusable_key(const RequestSpec& spec);
-  std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
-                       std::uint64_t chunk);
+  Key reusable(const Key& usable, std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk);
   std::size_t kept_by_a_lock() const;
   bool possible(const RequestSpec& spec) const {
     return state_.spaces.knows(spec.space) && spec.prompt.size() <= kMostTokens;

@@ -33,29 +33,29 @@ void RequestFlow::refuse(const RequestSpec& spec, const char* call) {
   state_.ledger.violated(fmt::format("{}: {}", call, flaw_of(spec)));
 }
 
-/// Returns how many of the first `most` tokens a request looks up in the index: none if, with the prefix it would find,
-/// it could not run even in otherwise empty pools. After a prefix that a window keeps, the steps of a prefill begin at
-/// other places, so a request can need more pages than without the prefix.
-std::size_t RequestFlow::reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most,
-                                  std::uint64_t total, std::uint64_t chunk) {
-  const std::uint64_t kept = kept_by_a_lock(), prompt = tokens.size(), step = chunk ? std::min(chunk, prompt) : prompt;
+/// Returns the part of `usable` that a request of `prompt` tokens looks up in the index: nothing if, with the prefix it
+/// would find, it could not run even in otherwise empty pools. After a prefix that a window keeps, the steps of a prefill
+/// begin at other places, so a request can need more pages than without the prefix.
+Key RequestFlow::reusable(const Key& usable, std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk) {
+  const std::uint64_t kept = kept_by_a_lock(), step = chunk ? std::min(chunk, prompt) : prompt;
   const auto roomy = [&](const Pool& pool) {
     return pool.needs().whole_path() || pool.needs().peak_at_most(step) + kept <= pool.limit();
   };
-  if (std::all_of(state_.pools.begin(), state_.pools.end(), roomy)) return most;
-  const Units matched = state_.index->peek({space, encode(tokens.first(most))}).length;
+  if (std::all_of(state_.pools.begin(), state_.pools.end(), roomy)) return usable;
+  const Units matched = state_.index->peek(usable).length;
   const auto fits = [&](const Pool& pool) {
     return roomy(pool) ||
            pool.needs().peak(matched, matched / state_.page_size, prompt, total, chunk) + kept <= pool.limit();
   };
-  return std::all_of(state_.pools.begin(), state_.pools.end(), fits) ? most : 0;
+  if (std::all_of(state_.pools.begin(), state_.pools.end(), fits)) return usable;
+  return {usable.space, {}};
 }
 
 /// Returns the part of a future request's prompt that it may look up in the index.
 Key RequestFlow::reusable_key(const RequestSpec& spec) {
-  const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
-  const std::size_t usable = prompt - std::min<std::uint64_t>(prompt, spec.min_uncached);
-  return {spec.space, encode(spec.prompt.first(reusable(spec.space, spec.prompt, usable, total, spec.chunk)))};
+  const std::size_t prompt = spec.prompt.size();
+  const Key usable{spec.space, words_of(spec).first(prompt - std::min<std::size_t>(prompt, spec.min_uncached))};
+  return reusable(usable, prompt, std::uint64_t{prompt} + spec.output_limit, spec.chunk);
 }
 
 Found RequestFlow::find(const RequestSpec& spec) {
@@ -69,8 +69,9 @@ void RequestFlow::prefetch(std::span<const RequestSpec> specs) {
   std::size_t count = 0;
   for (const RequestSpec& spec : specs.first(std::min(specs.size(), kPrefetched))) {
     if (!possible(spec)) continue;
-    keys[count] = {spec.space, state_.codec->encode(spec.prompt, prefetched_words_[count])};
-    ++count;
+    KeyWords& words = prefetched_words_[count];
+    words.clear();
+    keys[count++] = {spec.space, state_.codec->encode(spec.prompt, words)};
   }
   timed(state_, [&] { state_.index->prefetch(std::span(keys).first(count)); });
 }

@@ -55,10 +55,9 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
 }
 
 /// Finds what is resident of the first `units` units of a request's tokens. Finds nothing if the system has no memory.
-Found Retentions::find(const RequestState& request, Units units) {
+Found Retentions::find(RequestState& request, Units units) {
   try {
-    const auto words =
-        state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), words_);
+    const auto words = state_.codec->encode(request.tokens, request.words).first(units + state_.overlap);
     return timed(state_, [&] { return state_.index->find({request.space, words}); });
   } catch (const std::bad_alloc&) {
     return ++state_.lacked, Found{};
@@ -139,7 +138,7 @@ void Retentions::finish(RequestState& request) {
 
 /// Keeps the first `units` units of a request, or prolongs their retention. Keeps nothing if the system has no memory.
 /// Returns the units that are kept.
-Units Retentions::keep(const RequestState& request, Units units, std::uint64_t us) {
+Units Retentions::keep(RequestState& request, Units units, std::uint64_t us) {
   const Found found = units > 0 ? find(request, units) : Found{};
   if (found.length == 0) return 0;
   const std::uint64_t until = us < kUnlimited - now_us_ ? now_us_ + us : kUnlimited;

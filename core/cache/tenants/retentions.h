@@ -8,7 +8,6 @@
 
 #include <cache/cache_state.h>
 #include <cache/drain/drainer.h>
-#include <cache/guard/ports.h>
 #include <cache/pages/page_flow.h>
 
 namespace canopy {
@@ -47,13 +46,13 @@ class Retentions {
   std::uint64_t flush(NamespaceId space);
 
  private:
-  Found find(const RequestState& request, Units units);
+  Found find(RequestState& request, Units units);
   Units give_up_kept(RequestState& request);
   Lock hold(const Found& found, NamespaceId space);
-  Lock hold(const RequestState& request, Units units) { return hold(find(request, units), request.space); }
+  Lock hold(RequestState& request, Units units) { return hold(find(request, units), request.space); }
   void release(Lock& lock, NamespaceId space);
   void count_left(RequestState& request);
-  Units keep(const RequestState& request, Units units, std::uint64_t us);
+  Units keep(RequestState& request, Units units, std::uint64_t us);
   void end(NodeId node);
 
   PageFlow& pages_;
@@ -61,7 +60,6 @@ class Retentions {
   Drainer& drainer_;
   std::set<std::pair<std::uint64_t, NodeId>> ends_;  ///< kept paths by the time at which they end
   std::vector<std::uint64_t> promised_;  ///< by tenant: tokens promised to running requests and not kept yet
-  KeyWords words_;
   std::uint64_t now_us_ = 0;
 };
 

@@ -14,8 +14,8 @@ class Scratch {
   ~Scratch() = default;
 };
 
-/// Turns tokens into the 32-bit words that an index compares: once per request, never per node. For an index, kinds of
-/// keys differ in one number only, `overlap`.
+/// Turns tokens into the 32-bit words that an index compares: each token of a request once, never per node. For an
+/// index, kinds of keys differ in one number only, `overlap`.
 ///
 /// Thread: the engine's.
 /// Errors: none.
@@ -23,7 +23,7 @@ class Scratch {
 /// Memory: the caller's Scratch.
 class KeyCodec {
  public:
-  static constexpr const char* kInterface = "canopy.KeyCodec/1.0";
+  static constexpr const char* kInterface = "canopy.KeyCodec/2.0";
   struct Context {};
   virtual ~KeyCodec() = default;
 
@@ -31,7 +31,8 @@ class KeyCodec {
   /// is (t[i], t[i+1]).
   virtual Units overlap() const = 0;
 
-  /// Returns one word for each token: in `scratch`, or the input itself if the words are the tokens.
+  /// Returns one word for each token: in `scratch`, or the input itself if the words are the tokens. A token has the same
+  /// word in every call: the engine encodes what a request has new, and appends it to the words of the tokens before.
   virtual std::span<const std::uint32_t> encode(std::span<const Token> tokens, Scratch& scratch) const = 0;
 };
 

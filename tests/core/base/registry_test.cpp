@@ -129,7 +129,7 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
         "component 'without_minor' implements canopy.EvictionStrategy/4; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[3].why ==
         "component 'of_others' implements somebody.Elses/7.0; this host has canopy.EvictionStrategy/4.0, "
-        "canopy.KeyCodec/1.0, canopy.KVStore/4.0, canopy.PageStorage/3.0, canopy.PrefixIndex/13.0, "
+        "canopy.KeyCodec/2.0, canopy.KVStore/4.0, canopy.PageStorage/3.0, canopy.PrefixIndex/13.0, "
         "canopy.SlotAllocator/1.0");
   CHECK(make(other, "of_today"));
 }

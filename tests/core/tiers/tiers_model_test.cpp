@@ -328,11 +328,8 @@ class TiersWorld {
     }
   }
   std::vector<std::uint32_t> words_of(std::span<const Token> tokens) const {
-    struct Room final : Scratch {
-      std::vector<std::uint32_t> room;
-      std::span<std::uint32_t> words(std::size_t count) override { return room.resize(count), room; }
-    } scratch;
-    const auto words = state_of(*engine_).codec->encode(tokens, scratch);
+    KeyWords room;
+    const auto words = state_of(*engine_).codec->encode(tokens, room);
     return {words.begin(), words.end()};
   }
 
