@@ -63,9 +63,15 @@ bool Trial::apply(const Operation& operation) {
   const bool may_lack = faults_ && faults_->groups[0].memory > 0;
   const std::uint64_t scarce_before = scarce();
   try {
-    done = do_it(operation);
-    check_refused(damaged);
-    use_wrong_image();
+    try {
+      done = do_it(operation);
+      check_refused(damaged);
+      use_wrong_image();
+    } catch (const std::bad_alloc&) {
+      if (scarce() == scarce_before) throw;
+      for (std::size_t i = lives_.size(); i-- > 0;)
+        if (lives_[i].request.ended() || lives_[i].name >= kOfAnOperation) drop(lives_[i]);
+    }
     if (!faults_ || !faults_->lied)
       parts_->tenancy.check(tenant, operation.verb == Verb::reserve,
                             scarce() != scarce_before || (may_lack && faults_->groups[0].memory == 0));
@@ -74,10 +80,6 @@ bool Trial::apply(const Operation& operation) {
     over_ = true;  // noticed here
     ++reached_.lies;
     return true;
-  } catch (const std::bad_alloc&) {
-    if (scarce() == scarce_before) throw;
-    for (std::size_t i = lives_.size(); i-- > 0;)
-      if (lives_[i].request.ended() || lives_[i].name >= kOfAnOperation) drop(lives_[i]);
   }
   if (scarce() != scarce_before) forgive();
   else if (reached_.operations % kAuditEvery == 0 || (faults_ && faults_->lied)) audit();
