@@ -48,7 +48,7 @@ struct RequestState {
   Units inserted = 0;  ///< units that it has inserted since its last match
   Lock lock;
   std::vector<Token> tokens;
-  KeyWords words;  ///< of the tokens; empty if the words are the tokens
+  KeyWords words;  ///< words of the tokens; empty if the words are the tokens
   std::array<std::vector<Page>, kMaxGroups> rows;
   std::array<std::size_t, kMaxGroups> first{};  ///< pages before these are gone, per group
   std::size_t own_from = 0;                     ///< pages at the start of the rows that belong to the index or are gone

@@ -39,7 +39,7 @@ const Pool& Engine::Impl::pool(std::size_t group) const {
 PoolView Engine::pool(std::size_t group) const { return impl_->pool(group).view(); }
 KVStore* Engine::store(std::size_t group) const { return impl_->pool(group).store(); }
 PolicyText Engine::policy_text(std::size_t group) const { return impl_->pool(group).eviction()->describe(); }
-const PrefixIndex& Engine::index() const { return impl_->state.index->component(); }
+IndexView Engine::index() const { return IndexView(impl_->state); }
 const char* Engine::sync(std::size_t group) {
   StorePort* const store = impl_->pool(group).store_port();
   return store ? store->sync() : nullptr;

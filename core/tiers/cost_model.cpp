@@ -10,13 +10,13 @@ constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
 }  // namespace
 
-std::uint64_t CostModel::recompute_us(Units depth, Units count) const {
+std::uint64_t RecomputeConfig::us(Units depth, Units count) const {
   // A prompt has at most 2^31 tokens, and the options have bounds: nothing here wraps.
   constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 31, kNano = 1'000, kPico = 1'000'000;
   const std::uint64_t n = std::min<std::uint64_t>(count, kMostTokens), d = std::min<std::uint64_t>(depth, kMostTokens);
   const std::uint64_t seen = n * (2 * d + n) / 2;  // pairs of a token and one before it
-  const std::uint64_t us = n * config_.per_token / kNano + seen / kPico * config_.per_token_depth +
-                           seen % kPico * config_.per_token_depth / kPico;
+  const std::uint64_t us = n * per_token / kNano + seen / kPico * per_token_depth +
+                           seen % kPico * per_token_depth / kPico;
   return std::min(us, kLongest);
 }
 

@@ -18,9 +18,9 @@ class CostModel {
   explicit CostModel(const RecomputeConfig& config) : config_(config) {}
 
   /// Returns true if the configuration gives the time to compute. If not, every fetch is worthwhile.
-  bool known() const { return config_ != RecomputeConfig{}; }
+  bool known() const { return config_.known(); }
   /// Returns the microseconds to compute `count` tokens after `depth` others; 0 if unknown.
-  std::uint64_t recompute_us(Units depth, Units count) const;
+  std::uint64_t recompute_us(Units depth, Units count) const { return config_.us(depth, count); }
   /// Returns true if fetching them in `load_us` microseconds is worthwhile.
   bool worth(std::uint64_t load_us, Units depth, Units count) const {
     return !known() || load_us < allowed_us(depth, count);

@@ -9,6 +9,8 @@ namespace canopy {
 
 bool Tiers::has_host() const { return flow_->host() != nullptr; }
 bool Tiers::has_storage() const { return flow_->storage() != nullptr; }
+IndexView Tiers::host_index() const { return IndexView(flow_->host()->state()); }
+PoolView Tiers::host_pool(std::size_t group) const { return flow_->host()->state().pools[group].view(); }
 
 Fetch Tiers::fetch(const RequestSpec& spec) {
   Fetch fetch;

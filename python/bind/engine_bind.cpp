@@ -1,5 +1,4 @@
-#include <cache/cache_state.h>
-#include <cache/guard/index_port.h>
+#include <canopy/engine/engine.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -265,7 +264,8 @@ void bind_engine(nb::module_& module) {
           .def(
               "columns",
               [](PyEngine& engine) {
-                return columns_of(engine->index(), [&](NamespaceId space) { return engine->name_of(space); });
+                return columns_of([&](NodeVisitor& visitor) { engine->index().visit(visitor); },
+                                  [&](NamespaceId space) { return engine->name_of(space); });
               },
               "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
           .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,

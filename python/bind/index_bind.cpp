@@ -250,7 +250,8 @@ void bind_index(nb::module_& module) {
       .def(
           "columns",
           [](Index& index) {
-            return columns_of(index.tree(), [&](NamespaceId space) { return index.session().name_of(space); });
+            return columns_of([&](NodeVisitor& visitor) { index.tree().visit(visitor); },
+                              [&](NamespaceId space) { return index.session().name_of(space); });
           },
           "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,

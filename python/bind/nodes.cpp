@@ -26,10 +26,10 @@ class Collector final : public NodeVisitor {
 
 }  // namespace
 
-nb::dict columns_of(const PrefixIndex& index, const std::function<std::string(NamespaceId)>& name_of) {
+nb::dict columns_of(const std::function<void(NodeVisitor&)>& visit, const std::function<std::string(NamespaceId)>& name_of) {
   using Row = Collector::Row;
   Collector all;
-  index.visit(all);
+  visit(all);
   const auto fact = [&](auto member) {
     return column(all.rows, [member](const Row& row) { return row.facts.*member; });
   };

@@ -41,6 +41,14 @@ class Nothing : public canopy::PrefixIndex {
   std::vector<Page> row_;
 };
 
+struct ThrowsInReads final : Nothing {
+  using Nothing::Nothing, Nothing::sizes;
+  canopy::Sizes sizes(std::size_t, canopy::NamespaceId) const override { throw 7; }
+  canopy::IndexUse use() const override { throw 7; }
+  void visit(canopy::NodeVisitor&) const override { throw 7; }
+  void waiting(std::size_t, canopy::QueueVisitor&) const override { throw 7; }
+};
+
 /// Keeps a policy's pointer, and fails then.
 struct ThrowsInUsePolicy final : Nothing {
   using Nothing::Nothing;
@@ -256,6 +264,6 @@ CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("fi
               index<Orders<9>>("orders_another"), index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"),
               index<Promises>("promises"), index<VisitsAPage>("visits_a_page"), index<ThrowsInMatch>("throws_in_match"),
               index<ThrowsInInsert>("throws_in_insert"), index<ThrowsInRelease>("throws_in_release"),
-              index<ThrowsInUsePolicy>("throws_in_use_policy"), codec<GivesWords<0>>("gives_no_words"),
+              index<ThrowsInUsePolicy>("throws_in_use_policy"), index<ThrowsInReads>("throws_in_reads"), codec<GivesWords<0>>("gives_no_words"),
               codec<GivesWords<100'000>>("gives_many_words"), codec<GivesNoAddress>("gives_no_address"),
               codec<ThrowsInEncode>("throws_in_encode"), codec<OverlapsAll>("overlaps_all"));

@@ -1,5 +1,7 @@
 #include "request_world.h"
 
+#include <cache/cache_state.h>
+#include <cache/guard/index_port.h>
 #include <conformance/model/index_walk.h>
 #include <conformance/model/line_words.h>
 #include <conformance/model/mismatch.h>
@@ -72,7 +74,7 @@ Outcome RequestWorld::apply(std::string_view text) {
   else if (verb == "finish" || verb == "abort") outcome = end(line, request(line));
   else if (verb == "row") outcome = row(request(line));
   else if (verb == "state") outcome = state();
-  else if (verb == "tree") outcome = {{"tree", shape_of(engine_->index(), names_, scale_)}};
+  else if (verb == "tree") outcome = {{"tree", shape_of(state_of(*engine_).index->component(), names_, scale_)}};
   else if (verb == "flush") outcome = {{"tokens", told(engine_->flush(NamespaceId::shared))}};
   else if (verb == "peek") {
     outcome = {{"length", told(engine_->index().peek({NamespaceId::shared, tokens(line.words)}).length)}};
@@ -218,7 +220,7 @@ Outcome RequestWorld::row(const Request& request) const {
 }
 
 Outcome RequestWorld::state() const {
-  const PrefixIndex& index = engine_->index();
+  const IndexView index = engine_->index();
   Outcome outcome{{"nodes", index.use().nodes},
                   {"running", engine_->live_requests()},
                   {"hits", told(engine_->counters().hit_tokens)}};

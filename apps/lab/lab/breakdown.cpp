@@ -87,7 +87,7 @@ Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_dept
     : trace_(trace),
       from_(static_cast<std::uint32_t>(std::min<std::uint64_t>(warm_up, trace.asked.size()))),
       flop_depth_(flop_depth),
-      costs_(recompute) {
+      recompute_(recompute) {
   for (std::size_t i = from_; i < trace.asked.size(); ++i) {
     prompt_tokens_ += trace.asked[i].prompt_tokens;
     prompt_flops_ += flops(trace.asked[i].prompt_tokens);
@@ -154,14 +154,14 @@ void Breakdown::fill(Row& row, std::span<const Units> hits, bool keep) const {
     row.stretch_tokens[(request - from_) * kStretches / counted] += tokens;
     hit_flops += flops(tokens);
     const std::uint64_t rest = trace_.asked[request].prompt_tokens - tokens;
-    prefill_us += costs_.recompute_us(static_cast<Units>(tokens), static_cast<Units>(rest));
+    prefill_us += recompute_.us(static_cast<Units>(tokens), static_cast<Units>(rest));
     for (const auto& of : slice_of_) row.slices[of[request]].hit_tokens += tokens;
   }
   for (std::uint32_t request = 0; keep && request < trace_.asked.size(); ++request)
     row.request_tokens.push_back(static_cast<std::uint32_t>(trace_.tokens(request, hits[request])));
   row.hit_rate = prompt_tokens_ ? static_cast<double>(row.hit_tokens) / static_cast<double>(prompt_tokens_) : 0;
   row.flop_hit_rate = prompt_flops_ > 0 ? hit_flops / prompt_flops_ : 0;
-  if (costs_.known()) row.prefill_seconds = static_cast<double>(prefill_us) / 1e6;
+  if (recompute_.known()) row.prefill_seconds = static_cast<double>(prefill_us) / 1e6;
   row.fairness = fairness_of(row.slices);
   row.regret = regret_of(hits);
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <canopy/engine/engine_config.h>
-#include <tiers/cost_model.h>
 
 #include "comparison.h"
 #include "trace.h"
@@ -42,7 +41,7 @@ class Breakdown {
   std::uint32_t from_;
   double flop_depth_, prompt_flops_ = 0;
   std::uint64_t prompt_tokens_ = 0;
-  CostModel costs_;
+  RecomputeConfig recompute_;
   bool has_times_ = false;
   std::vector<Slice> slices_;
   std::vector<std::vector<std::uint32_t>> slice_of_;  ///< slice by kind, by request

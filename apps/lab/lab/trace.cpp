@@ -1,6 +1,5 @@
 #include "trace.h"
 
-#include <cache/guard/ports.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -48,7 +47,13 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
   std::unordered_map<std::string, std::uint32_t> spaces;
   workload::ClientRequest client;
   std::vector<std::uint64_t> prints;
-  KeyWords scratch;
+  struct Words final : Scratch {
+    std::vector<std::uint32_t> room;
+    std::span<std::uint32_t> words(std::size_t count) override {
+      if (room.size() < count) room.resize(count);
+      return {room.data(), count};
+    }
+  } scratch;
   std::uint64_t bytes_kept = 0;
   InputSum sum;
   workload::ArrivalOrder order;

@@ -1,8 +1,6 @@
 #include "run.h"
 
-#include <cache/guard/index_port.h>
 #include <canopy/base/figures.h>
-#include <engine/state_of.h>
 #include <fmt/format.h>
 #include <workload/text.h>
 
@@ -76,18 +74,19 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
 }
 
 void Run::report_tier() {
-  const CacheState* const tier = state_of(engine).below;
-  if (!tier) return;
-  const Sizes sizes = tier->index->sizes(0);
-  const IndexUse use = tier->index->call("use", &PrefixIndex::use);
+  const Tiers& tiers = engine.tiers();
+  if (!tiers.has_host()) return;
+  const IndexView index = tiers.host_index();
+  const Sizes sizes = index.sizes(0);
+  const IndexUse use = index.use();
   TierReport& told = report.host_tier.emplace();
-  told.counters = engine.tiers().counters();
-  told.storage = engine.tiers().has_storage();
+  told.counters = tiers.counters();
+  told.storage = tiers.has_storage();
   told.resident_tokens = sizes.evictable + sizes.protected_;
-  told.capacity_tokens = tier->pools[0].limit() * tier->page_size;
+  told.capacity_tokens = tiers.host_pool(0).limit() * engine.page_size();
   told.nodes = use.nodes;
   told.index_bytes = use.bytes;
-  told.index_seconds = tier->counters.index_seconds;
+  told.index_seconds = index.seconds();
   told.waited_us = waited_us_;
   told.load_us = load_us_;
   told.later = later_;
@@ -176,8 +175,8 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   engine.audit();
   const Counters& counters = engine.counters();
-  const Sizes sizes = state_of(engine).index->sizes(0);
-  const IndexUse use = state_of(engine).index->call("use", &PrefixIndex::use);
+  const Sizes sizes = engine.index().sizes(0);
+  const IndexUse use = engine.index().use();
   report.page_size = engine.page_size();
   report.mode = options.mode;
   report.order = options.order;
@@ -189,7 +188,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.capacity_tokens = run.capacity();
   for (std::size_t g = 0; g < engine.groups(); ++g) {
     const PoolView pool = engine.pool(g);
-    const Sizes held = state_of(engine).index->sizes(g);
+    const Sizes held = engine.index().sizes(g);
     report.groups.push_back({pool.group(),
                              engine.policy(g),
                              {},

@@ -120,6 +120,20 @@ TEST_CASE("lying indexes are named with their file and the call") {
   index("throws_in_insert", "insert: it threw: something that is not a std::exception");
   index("throws_in_release", "release: it threw: it keeps the lock");
   {
+    const auto engine = engine_with({"index=throws_in_reads"});
+    REQUIRE(engine);
+    struct Nothing final : NodeVisitor, QueueVisitor {
+      void node(const NodeView&) override {}
+      void waiting(const NodeFacts&, Rank) override {}
+    } nothing;
+    const IndexView view = (*engine)->index();
+    CHECK(view.sizes(0, NamespaceId::shared).evictable == 0);
+    CHECK(view.use().nodes == 0);
+    CHECK_FALSE(view.visit(nothing));
+    view.waiting(0, nothing);
+    CHECK((*engine)->ledger().violations() == 4);
+  }
+  {
     const auto engine = engine_with({"index=throws_in_use_policy"});
     REQUIRE(engine);
     auto policy = *plugins().make<EvictionStrategy>("mru", {});

@@ -434,7 +434,7 @@ class TiersWorld {
 
   void look() {
     const Units overlap = state_of(*engine_).overlap;
-    above_ = Walked(engine_->index(), setup_.page, overlap).names;
+    above_ = Walked(state_of(*engine_).index->component(), setup_.page, overlap).names;
     Walked below(state_of(*engine_).below->index->component(), setup_.page, overlap);
     below_ = std::move(below.names);
     if (!shelves_.empty()) words_.merge(below.words);

@@ -6,6 +6,7 @@
 #include <canopy/engine/counters.h>
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/fetch.h>
+#include <canopy/engine/index_view.h>
 #include <canopy/engine/ledger.h>
 #include <canopy/engine/pool_view.h>
 #include <canopy/engine/request.h>
@@ -94,9 +95,10 @@ class Engine {
   std::size_t groups() const;
   /// Returns a group's pool, for reading. Throws std::out_of_range if there is no such group.
   PoolView pool(std::size_t group) const;
-  /// Return the components themselves. Their exceptions reach the caller. The store may be null (page numbers only); it
-  /// throws std::out_of_range if there is no such group.
-  const PrefixIndex& index() const;
+  /// Returns the index, for reading.
+  IndexView index() const;
+  /// Returns a group's store itself. Its exceptions reach the caller. May be null (page numbers only). Throws
+  /// std::out_of_range if there is no such group.
   KVStore* store(std::size_t group) const;
   /// Calls KVStore::sync. An error starts with the store's name.
   const char* sync(std::size_t group);

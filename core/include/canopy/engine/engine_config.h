@@ -67,6 +67,10 @@ struct RecomputeConfig {
   std::uint64_t per_token = 0;        ///< nanoseconds per token
   std::uint64_t per_token_depth = 0;  ///< picoseconds per token and token before it
   bool operator==(const RecomputeConfig&) const = default;
+
+  bool known() const { return *this != RecomputeConfig{}; }
+  /// Returns the microseconds to compute `count` tokens after `depth` others; 0 if unknown.
+  std::uint64_t us(Units depth, Units count) const;
 };
 
 /// Limits the time that a request waits for its fetch although it could begin.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <canopy/engine/fetch.h>
+#include <canopy/engine/index_view.h>
+#include <canopy/engine/pool_view.h>
 #include <canopy/engine/request_spec.h>
 #include <canopy/feed/counters.h>
 
@@ -22,6 +24,10 @@ class Tiers {
   bool has_host() const;
   /// Returns true if a storage is configured below the host tier.
   bool has_storage() const;
+  /// Return the index of the host tier and the pool of one of its groups, for reading. REQUIRES: has_host(); the group
+  /// exists.
+  IndexView host_index() const;
+  PoolView host_pool(std::size_t group) const;
 
   /// Looks up a waiting request's prefix in the tiers, and starts to bring what the pools lack. Begin the request when
   /// the fetch is done(), or earlier with what has arrived. Cheap enough to call for every waiting request: a prefix
