@@ -5,18 +5,6 @@
 
 namespace canopy::c {
 
-canopy_code fail_inside(const char* function) noexcept {
-  return fail(
-      CANOPY_WRONG_STATE, function,
-      "another call of this engine is running: a policy may not call it, and an engine with its requests is for "
-      "one thread");
-}
-canopy_code fail_in_stage(const char* function, canopy_request::Stage stage) noexcept {
-  constexpr const char* kStages[] = {"was destroyed", "is not retracted", "is retracted: call canopy_request_resume",
-                                     "has ended"};
-  return fail(CANOPY_WRONG_STATE, function, "the request {}", kStages[static_cast<std::size_t>(stage)]);
-}
-
 namespace {
 
 /// Copies a spec that has another size than ours, and checks it.
@@ -35,6 +23,18 @@ canopy_code check_spec(const char* function, const canopy_engine& engine, const 
   return CANOPY_OK;
 }
 
+/// Returns the same spec for the engine, without its retention.
+RequestSpec spec_of(const canopy_request_spec& given) {
+  return {{given.prompt, given.prompt_tokens},
+          NamespaceId{given.space},
+          given.priority,
+          given.hints,
+          given.output_limit,
+          given.min_uncached,
+          given.chunk,
+          {}};
+}
+
 /// Calls body(engine, spec) on an engine.
 template <class Body>
 canopy_code with_spec(const canopy_engine* handle, const char* function, const canopy_request_spec* given,
@@ -45,14 +45,9 @@ canopy_code with_spec(const canopy_engine* handle, const char* function, const c
     std::vector<Retention> retention;
     for (std::uint32_t i = 0; i < given->retentions; ++i)
       retention.push_back({given->retention[i].tokens, given->retention[i].us, given->retention[i].priority});
-    return body(engine, RequestSpec{{given->prompt, given->prompt_tokens},
-                                    NamespaceId{given->space},
-                                    given->priority,
-                                    given->hints,
-                                    given->output_limit,
-                                    given->min_uncached,
-                                    given->chunk,
-                                    retention});
+    RequestSpec spec = spec_of(*given);
+    spec.retention = retention;
+    return body(engine, spec);
   });
 }
 
@@ -129,6 +124,43 @@ canopy_code canopy_engine_admits(const canopy_engine* engine, const canopy_reque
     const Admission answer = on.engine->admits(own);
     *verdict = static_cast<std::int32_t>(answer.verdict);
     copy_cut(answer.reason, reason, room);
+    return CANOPY_OK;
+  });
+}
+
+canopy_code canopy_engine_find(canopy_engine* engine, const canopy_request_spec* specs, size_t count,
+                               canopy_found* found) {
+  constexpr const char* kName = "canopy_engine_find";
+  if (count > 0 && !specs) return fail_without(kName, "specs");
+  if (count > 0 && !found) return fail_without(kName, "found");
+  return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
+    std::vector<RequestSpec> own;
+    // The elements are as far apart as the caller's struct is large.
+    for (const char* at = reinterpret_cast<const char*>(specs); own.size() < count;) {
+      const auto* given = reinterpret_cast<const canopy_request_spec*>(at);
+      const std::size_t stride = given->size;
+      canopy_request_spec copy;
+      if (const canopy_code code = check_spec(kName, on, given, copy)) return code;
+      own.push_back(spec_of(*given));
+      at += stride;
+    }
+    std::vector<Found> all(count);
+    on.engine->find_many(own, all);
+    for (std::size_t i = 0; i < count; ++i)
+      found[i] = {static_cast<std::uint64_t>(all[i].node), all[i].length, all[i].full_length};
+    return CANOPY_OK;
+  });
+}
+
+canopy_code canopy_engine_order_by_weight(const canopy_engine* engine, const uint64_t* nodes, size_t count,
+                                          uint32_t* order) {
+  constexpr const char* kName = "canopy_engine_order_by_weight";
+  if (count > 0 && !nodes) return fail_without(kName, "nodes");
+  if (count > 0 && !order) return fail_without(kName, "order");
+  return on_engine(engine, kName, [&](canopy_engine& on) {
+    std::vector<NodeId> ends(count);
+    for (std::size_t i = 0; i < count; ++i) ends[i] = NodeId{nodes[i]};
+    on.engine->order_by_weight(ends, {order, count});
     return CANOPY_OK;
   });
 }
@@ -234,6 +266,34 @@ canopy_code canopy_engine_resize(canopy_engine* engine, uint32_t group, uint64_t
   return on_engine(engine, "canopy_engine_resize", [&](canopy_engine& on) {
     on.engine->resize(group, pages);
     return CANOPY_OK;
+  });
+}
+
+canopy_code canopy_engine_blockers(const canopy_engine* engine, uint32_t group, canopy_blocker* to, size_t room,
+                                   size_t* length) {
+  constexpr const char* kName = "canopy_engine_blockers";
+  return on_engine(engine, kName, [&](canopy_engine& on) {
+    std::vector<canopy_blocker> all;
+    for (const Blocker& blocker : on.engine->blockers(group))
+      all.push_back({blocker.request, static_cast<std::uint64_t>(blocker.pinned), blocker.pages});
+    return copy_rest(kName, all.data(), all.size(), 0, to, room, length);
+  });
+}
+
+canopy_code canopy_engine_pin(canopy_engine* engine, uint64_t node) {
+  constexpr const char* kName = "canopy_engine_pin";
+  return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
+    if (on.engine->pin(NodeId{node})) return CANOPY_OK;
+    return fail(CANOPY_NOT_FOUND, kName, "node {} has left the tree, is pinned, or no request could continue from it",
+                node);
+  });
+}
+
+canopy_code canopy_engine_unpin(canopy_engine* engine, uint64_t node) {
+  constexpr const char* kName = "canopy_engine_unpin";
+  return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
+    if (on.engine->unpin(NodeId{node})) return CANOPY_OK;
+    return fail(CANOPY_NOT_FOUND, kName, "node {} is not pinned", node);
   });
 }
 

@@ -38,6 +38,8 @@ inline constexpr std::size_t kFirstSize<canopy_policy> = 128;
 template <>
 inline constexpr std::size_t kFirstSize<canopy_pool> = 56;
 template <>
+inline constexpr std::size_t kFirstSize<canopy_share> = 48;
+template <>
 inline constexpr std::size_t kFirstSize<canopy_request_spec> = 64;
 template <>
 inline constexpr std::size_t kFirstSize<canopy_request_state> = 48;
@@ -45,6 +47,6 @@ inline constexpr std::size_t kFirstSize<canopy_request_state> = 48;
 // Structs without a size never change.
 static_assert(sizeof(canopy_retention) == 16 && sizeof(canopy_rank) == 16 && sizeof(canopy_key) == 24 &&
               sizeof(canopy_lock) == 32 && sizeof(canopy_pages) == 16 && sizeof(canopy_index_reach) == 32 &&
-              sizeof(canopy_kv_stream) == 40);
+              sizeof(canopy_kv_stream) == 40 && sizeof(canopy_found) == 16 && sizeof(canopy_blocker) == 24);
 
 }  // namespace canopy::c

@@ -21,4 +21,6 @@ int contract(void);
 void test_policy(void);
 void test_index(void);
 void test_feed(void);
+void test_scheduling(void);
+void test_tenants(void);
 #endif

@@ -84,6 +84,7 @@ const char* const kHostileEngines[] = {
     "page_size: 4\n"
     "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: slru } }\n"
     "tiers: { host: { capacity: 128 } }\n"
+    "tenants: { a: { floor: 8 }, \"*\": {} }\n"
     "store: { host: { layers: 1, streams: { kv: 8 } } }\n",
 };
 
@@ -122,7 +123,7 @@ class HostileEngine {
  private:
   std::uint64_t digest() const {
     canopy_engine_state state{sizeof state, 0, 0, 0, 0, 0, 0, 0};
-    REQUIRE(canopy_engine_look(engine_, &state) == CANOPY_OK);
+    REQUIRE(canopy_engine_get_state(engine_, &state) == CANOPY_OK);
     return state.digest;
   }
 
@@ -132,7 +133,7 @@ class HostileEngine {
     std::uint32_t space = 0;
     std::int32_t flag = 0;
     std::array<char, 64> text;
-    switch (draw_.below(13)) {
+    switch (draw_.below(20)) {
       case 0: {
         Roomy<canopy_request_spec> spec(draw_);
         return begin(engine, spec);
@@ -169,6 +170,58 @@ class HostileEngine {
       case 11:
         return canopy_engine_counter(engine, draw_.or_null(draw_.one_of({"hit_tokens_host", "hits", ""})),
                                      draw_.below(3), draw_.below(3), draw_.or_null(&number));
+      case 12: {
+        Roomy<canopy_share> share(draw_);
+        share.value = CANOPY_SHARE_INIT;
+        share.value.size = draw_.size(sizeof share.value, sizeof share.value + 32);
+        share.value.weight = draw_.one_of({1.0, 0.0, -1.0, 1e300});
+        share.value.floor = draw_.tokens();
+        return canopy_engine_set_share(engine, draw_.or_null(draw_.one_of({"a", "*", ""})),
+                                       draw_.or_null(&share.value));
+      }
+      case 13: {
+        Roomy<canopy_share> share(draw_);
+        const canopy_code code = canopy_engine_tenant(engine, draw_.below(4), nullptr, 0, nullptr, &share.value);
+        CHECK(share.kept_within(code));
+        return code;
+      }
+      case 14: {
+        std::array<std::uint64_t, 20> figures;
+        std::size_t length = 0;
+        return canopy_engine_tenant_figures(engine, draw_.below(4), draw_.or_null(figures.data()),
+                                            draw_.below(figures.size()), draw_.or_null(&length));
+      }
+      case 15: {
+        std::array<std::uint32_t, 12> prompt;
+        for (std::uint32_t i = 0; i < prompt.size(); ++i) prompt[i] = 100 + i;
+        Roomy<canopy_request_spec> spec(draw_);
+        const std::size_t size = spec.value.size;
+        spec.value = CANOPY_REQUEST_SPEC_INIT;
+        spec.value.size = size;
+        spec.value.prompt = draw_.or_null(prompt.data());
+        spec.value.prompt_tokens = prompt.size();
+        spec.value.space = draw_.below(3);
+        canopy_found found{};
+        const canopy_code code =
+            canopy_engine_find(engine, draw_.or_null(&spec.value), draw_.below(2), draw_.or_null(&found));
+        if (found.node) node_ = found.node;
+        return code;
+      }
+      case 16: {
+        std::array<std::uint32_t, 3> order{};
+        const std::array<std::uint64_t, 3> nodes{node_, 0, draw_.below(1'000'000)};
+        return canopy_engine_order_by_weight(engine, draw_.or_null(nodes.data()), draw_.below(4),
+                                             draw_.or_null(order.data()));
+      }
+      case 17: {
+        std::array<canopy_blocker, 2> blockers;
+        std::size_t length = 0;
+        return canopy_engine_blockers(engine, draw_.group(), draw_.or_null(blockers.data()), draw_.below(3),
+                                      draw_.or_null(&length));
+      }
+      case 18:
+        if (draw_.below(2)) return canopy_engine_pin(engine, draw_.one_of<std::uint64_t>({node_, 0, 7, ~0ull}));
+        return canopy_engine_unpin(engine, node_);
       default: {
         std::size_t length = 0;
         return canopy_engine_text(engine, draw_.one_of<std::int32_t>({-1, 0, 1, 2, 3, 4, 5}), draw_.group(),
@@ -284,7 +337,7 @@ class HostileEngine {
     canopy_engine* const engine = draw_.or_null(engine_);
     switch (draw_.below(6)) {
       case 0:
-        return result<canopy_engine_state>([&](auto* to) { return canopy_engine_look(engine, to); });
+        return result<canopy_engine_state>([&](auto* to) { return canopy_engine_get_state(engine, to); });
       case 1:
         return result<canopy_counters>([&](auto* to) { return canopy_engine_counters(engine, to); });
       case 2:
@@ -294,12 +347,12 @@ class HostileEngine {
       case 4:
         if (requests_.empty()) return CANOPY_OK;
         return result<canopy_request_state>(
-            [&](auto* to) { return canopy_request_look(draw_.or_null(requests_.back()), to); });
+            [&](auto* to) { return canopy_request_get_state(draw_.or_null(requests_.back()), to); });
       default:
         if (fetches_.empty()) return CANOPY_OK;
         return result<canopy_fetch_state>([&](auto* to) {
-          return canopy_fetch_look(draw_.or_null(fetches_.back()),
-                                   draw_.one_of<std::uint64_t>({0, 1000, CANOPY_UNLIMITED}), to);
+          return canopy_fetch_get_state(draw_.or_null(fetches_.back()),
+                                        draw_.one_of<std::uint64_t>({0, 1000, CANOPY_UNLIMITED}), to);
         });
     }
   }
@@ -320,7 +373,7 @@ class HostileEngine {
   std::vector<canopy_request*> requests_;
   std::set<canopy_request*> ended_;  ///< destroyed, and not yet another request's
   std::vector<canopy_fetch*> fetches_;
-  std::uint64_t now_ = 0;
+  std::uint64_t now_ = 0, node_ = 0;
 };
 
 /// An index, and the pages that it has: each is the index's or the caller's.

@@ -23,5 +23,6 @@
 #include <canopy/c/index.h>
 #include <canopy/c/policy.h>
 #include <canopy/c/status.h>
+#include <canopy/c/tenants.h>
 
 #endif

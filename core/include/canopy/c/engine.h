@@ -70,6 +70,20 @@ enum { CANOPY_RUN_NOW = 0, CANOPY_RUN_WAIT = 1, CANOPY_RUN_NEVER = 2 };
  * be NULL if `room` is 0. Changes nothing, not even recency. */
 CANOPY_API canopy_code canopy_engine_admits(const canopy_engine* engine, const canopy_request_spec* spec,
                                             int32_t* verdict, char* reason, size_t room);
+/** The longest resident prefix of a waiting request. */
+typedef struct canopy_found {
+  uint64_t node;        /**< node in which it ends; 0: nothing is resident */
+  uint32_t length;      /**< tokens that canopy_engine_begin would match now */
+  uint32_t full_length; /**< tokens that are resident in the whole-path groups, at least `length` */
+} canopy_found;
+/** Finds the prefixes of `count` waiting requests, in their order. Locks nothing, but makes them recent. */
+CANOPY_API canopy_code canopy_engine_find(canopy_engine* engine, const canopy_request_spec* specs, size_t count,
+                                          canopy_found* found);
+/** Orders requests by what canopy_engine_find found: those with a common prefix follow each other, and the subtree with
+ * the most requests comes first. `order` becomes the numbers from 0 to count - 1 in that order. */
+CANOPY_API canopy_code canopy_engine_order_by_weight(const canopy_engine* engine, const uint64_t* nodes, size_t count,
+                                                     uint32_t* order);
+
 /** Begins a request. `fetched`: the fetch for it, which is then empty; NULL: none. */
 CANOPY_API canopy_code canopy_engine_begin(canopy_engine* engine, const canopy_request_spec* spec,
                                            canopy_fetch* fetched, canopy_request** request);
@@ -118,7 +132,7 @@ typedef struct canopy_request_state {
   uint32_t computed, committed, reserved, retained;
   int32_t ended;
 } canopy_request_state;
-CANOPY_API canopy_code canopy_request_look(const canopy_request* request, canopy_request_state* state);
+CANOPY_API canopy_code canopy_request_get_state(const canopy_request* request, canopy_request_state* state);
 /** Destroys a request, and aborts it if it has not ended. During a call of its engine (in a policy, or by another
  * thread, which is a mistake) it is destroyed when that call ends; the handle is gone all the same. */
 CANOPY_API void canopy_request_destroy(canopy_request* request);
@@ -146,7 +160,7 @@ typedef struct canopy_fetch_state {
   uint64_t ready_us; /**< time to look again, since it may be ready then; 0: it is ready */
 } canopy_fetch_state;
 /** `again_us`: microseconds until the next call at the earliest, such as the next step of the scheduler. */
-CANOPY_API canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state);
+CANOPY_API canopy_code canopy_fetch_get_state(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state);
 /** Destroys a fetch; during a call of its engine, as canopy_request_destroy does. */
 CANOPY_API void canopy_fetch_destroy(canopy_fetch* fetch);
 
@@ -169,6 +183,22 @@ CANOPY_API canopy_code canopy_engine_make_free(canopy_engine* engine, uint32_t g
 CANOPY_API canopy_code canopy_engine_flush(canopy_engine* engine, uint32_t space, uint64_t* tokens);
 /** Sets the limit of a pool, in pages. */
 CANOPY_API canopy_code canopy_engine_resize(canopy_engine* engine, uint32_t group, uint64_t pages);
+/** A holder of pages that a pool above its limit waits for. */
+typedef struct canopy_blocker {
+  uint64_t request; /**< id of the request; 0: a node that is pinned or under retention */
+  uint64_t node;    /**< that node; 0: a request */
+  uint64_t pages;
+} canopy_blocker;
+/** Copies the holders that the pool of a group waits for. `length`: their number. CANOPY_SMALL_BUFFER if `room` is
+ * less. */
+CANOPY_API canopy_code canopy_engine_blockers(const canopy_engine* engine, uint32_t group, canopy_blocker* to,
+                                              size_t room, size_t* length);
+/** Protects a node of canopy_engine_find and its path until canopy_engine_unpin. A request that needs their room waits.
+ * CANOPY_NOT_FOUND, and nothing changed, if there is no such node, if it is pinned, or if no request could continue from
+ * it. */
+CANOPY_API canopy_code canopy_engine_pin(canopy_engine* engine, uint64_t node);
+/** CANOPY_NOT_FOUND if the node is not pinned. */
+CANOPY_API canopy_code canopy_engine_unpin(canopy_engine* engine, uint64_t node);
 /** Proves that every page has one owner. CANOPY_VIOLATION if not. O(pool). */
 CANOPY_API canopy_code canopy_engine_audit(canopy_engine* engine);
 
