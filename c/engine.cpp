@@ -241,8 +241,8 @@ canopy_code canopy_engine_use_policy(canopy_engine* engine, uint32_t group, cons
   return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
     auto made = on.registry->make<EvictionStrategy>(name, {}, options ? options : "");
     if (!made) return fail(CANOPY_REFUSED, made.error().text);
-    if (on.engine->use_policy(group, std::move(*made), name)) return CANOPY_OK;
-    return fail(CANOPY_REFUSED, kName, "{}", Engine::kOtherOrder);
+    const auto done = on.engine->use_policy(group, std::move(*made), name);
+    return done ? CANOPY_OK : fail(CANOPY_REFUSED, kName, "{}", done.error().text);
   });
 }
 

@@ -40,9 +40,11 @@ PoolView Engine::pool(std::size_t group) const { return impl_->pool(group).view(
 KVStore* Engine::store(std::size_t group) const { return impl_->pool(group).store(); }
 PolicyText Engine::policy_text(std::size_t group) const { return impl_->pool(group).eviction()->describe(); }
 IndexView Engine::index() const { return IndexView(impl_->state); }
-const char* Engine::sync(std::size_t group) {
+Result<std::monostate> Engine::sync(std::size_t group) {
   StorePort* const store = impl_->pool(group).store_port();
-  return store ? store->sync() : nullptr;
+  const char* const failure = store ? store->sync() : nullptr;
+  if (failure) return Error{failure};
+  return std::monostate{};
 }
 
 /// Calls call(), unless another call of the engine is running.
@@ -124,12 +126,15 @@ void Engine::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32
   });
 }
 
-bool Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
-  return guarded("Engine::use_policy", group, [&] {
-    if (policy) return impl_->pages.use_policy(group, std::move(policy), name);
-    misused("Engine::use_policy without a policy");
-    return false;
+Result<std::monostate> Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy,
+                                          std::string_view name) {
+  const char* why = "the call was refused: see the ledger";
+  guarded("Engine::use_policy", group, [&] {
+    if (!policy) return misused("Engine::use_policy without a policy");
+    why = impl_->pages.use_policy(group, std::move(policy), name) ? nullptr : IndexPort::kOtherOrder;
   });
+  if (why) return Error{fmt::format("{}: {}", name, why)};
+  return std::monostate{};
 }
 bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   return guarded("Engine::make_free", group, [&] { return impl_->pages.make_free(group, pages); });

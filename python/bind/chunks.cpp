@@ -98,7 +98,7 @@ std::string Chunks::take_failure() {
   }
   if (text.empty()) return text;
   Policy plain = make_policy(nb::str("lru"));
-  session_->use_policy(plain.strategy, plain.name);
+  take(session_->use_policy(plain.strategy, plain.name));
   std::swap(policy_, plain);
   return text + "; chunks leave in the order of lru from now on";
 }

@@ -26,11 +26,11 @@ void PyEngine::use_policy(nb::handle policy, std::size_t group) {
   need_group(group);
   Policy made = make_policy(policy);
   if (made.in_python) in_python_.push_back(made.in_python);
-  const bool follows = engine_->use_policy(group, made.strategy, made.name);
-  if (!follows && made.in_python) in_python_.pop_back();
+  auto done = engine_->use_policy(group, made.strategy, made.name);
+  if (!done && made.in_python) in_python_.pop_back();
   check();
-  if (follows || engine_->is_running()) return;  // a call that is running tells of this one at its end
-  throw nb::value_error((made.name + ": " + Engine::kOtherOrder).c_str());
+  if (done || engine_->is_running()) return;  // a call that is running reports this one at its end
+  take(std::move(done));
 }
 
 void PyEngine::need_group(std::size_t group) const {

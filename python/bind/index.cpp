@@ -125,7 +125,7 @@ void Index::raise_failure(const nb::object& result) {
   try {
     {
       const Step step(*this, Operation::policy);
-      session_->use_policy(lru_.strategy, lru_.name);
+      take(session_->use_policy(lru_.strategy, lru_.name));
     }
     const std::string name = std::exchange(policy_, lru_).name;
     on_policy_failure_("the policy '" + name + "' raised " + why + "; the order is that of lru from now on");
@@ -168,8 +168,7 @@ void Index::use_policy(nb::handle policy) {
   Policy next = make_policy(policy);
   {
     const Step step(*this, Operation::policy);
-    if (!session_->use_policy(next.strategy, next.name))
-      throw nb::value_error((next.name + ": " + Engine::kOtherOrder).c_str());
+    take(session_->use_policy(next.strategy, next.name));
     std::swap(policy_, next);
   }
   raise_failure();

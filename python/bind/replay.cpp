@@ -113,8 +113,7 @@ nb::tuple replay_with(Order order) {
   remove_at_exit(config.feed);
   if (policy.strategy)
     for (std::size_t g = 0; g < engine->groups(); ++g)
-      if (!engine->use_policy(g, policy.strategy, policy.name))
-        throw nb::value_error((policy.name + ": " + Engine::kOtherOrder).c_str());
+      take(engine->use_policy(g, policy.strategy, policy.name));
 
   Requests requests;
   Ends ends;

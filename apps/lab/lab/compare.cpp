@@ -292,8 +292,7 @@ class Comparing {
       engine = std::move(*made);
     }
     for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
-      if (!engine->use_policy(g, task.contender->policy(), task.contender->name))
-        return Error{task.contender->name + ": " + Engine::kOtherOrder};
+      if (auto used = engine->use_policy(g, task.contender->policy(), task.contender->name); !used) return used.error();
     std::vector<Units> hits(trace_.asked.size());
     replay::Options options = options_.run;
     options.content = false;

@@ -127,8 +127,8 @@ void Content::compare(const Request& request, const Trail& trail, std::uint32_t 
 
 void Content::sync() {
   for (std::size_t g = 0; g < engine_.groups() && !failed_; ++g)
-    if (const char* failure = engine_.sync(g)) {
-      violated(fmt::format("the store of group '{}' failed: {}", engine_.pool(g).group(), failure));
+    if (const auto done = engine_.sync(g); !done) {
+      violated(fmt::format("the store of group '{}' failed: {}", engine_.pool(g).group(), done.error().text));
       failed_ = true;
     }
 }

@@ -14,6 +14,10 @@ struct CacheState;
 /// require, and page numbers that the pools have. Pool checks that freed pages were in use.
 class IndexPort final : public Port<PrefixIndex> {
  public:
+  /// The reason why use_policy() returns false.
+  static constexpr const char* kOtherOrder =
+      "the index evicts in an order of its own, which is not that of this policy";
+
   /// REQUIRES: `state` outlives all calls.
   IndexPort(std::shared_ptr<PrefixIndex> index, std::string name, CacheState& state);
 

@@ -1,5 +1,7 @@
 #include <canopy/engine/index_session.h>
 
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include <cache/cache_state.h>
@@ -61,14 +63,14 @@ FeedSink* IndexSession::feed() const {
   return impl_->publisher && impl_->publisher->has_feed() ? &impl_->publisher->sink() : nullptr;
 }
 
-bool IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+Result<std::monostate> IndexSession::use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
   std::string own(name);  // takes its memory before the index has the policy
-  if (!index().use_policy(0, policy.get())) return false;
+  if (!index().use_policy(0, policy.get())) return Error{fmt::format("{}: {}", name, IndexPort::kOtherOrder)};
   impl_->state.groups[0].policy = std::move(own);
   impl_->state.groups[0].eviction = policy.get();
   impl_->policy = std::move(policy);
   if (impl_->publisher) impl_->publisher->policy(0);
-  return true;
+  return std::monostate{};
 }
 
 NamespaceId IndexSession::intern(const Space& space, bool& is_new) {

@@ -138,8 +138,8 @@ TEST_CASE("lying indexes are named with their file and the call") {
     REQUIRE(engine);
     auto policy = *plugins().make<EvictionStrategy>("mru", {});
     const std::weak_ptr<EvictionStrategy> kept = policy;
-    (*engine)->use_policy(0, std::move(policy), "mru");
-    (*engine)->use_policy(0, *plugins().make<EvictionStrategy>("lfu", {}), "lfu");
+    REQUIRE((*engine)->use_policy(0, std::move(policy), "mru"));
+    REQUIRE((*engine)->use_policy(0, *plugins().make<EvictionStrategy>("lfu", {}), "lfu"));
     CHECK_FALSE(kept.expired());
     (*engine)->make_free(0, 3000);
     const std::string all = all_of((*engine)->ledger().reports());

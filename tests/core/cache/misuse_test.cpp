@@ -256,7 +256,7 @@ TEST_CASE("groups and limits that cannot be are refused") {
   }
   SUBCASE("no policy") {
     Half half;
-    half.engine->use_policy(0, nullptr);
+    CHECK_FALSE(half.engine->use_policy(0, nullptr));
     half.told("Engine::use_policy without a policy");
   }
 }
@@ -303,7 +303,7 @@ TEST_CASE("a second thread is refused while a call is running") {
   };
   Half half;
   const auto gate = std::make_shared<Gate>();
-  half.engine->use_policy(0, gate);
+  REQUIRE(half.engine->use_policy(0, gate));
   Request second = half.engine->begin(arrival(tokens(200, 8)));
   const std::uint64_t had = half.engine->ledger().violations();
   gate->armed = true;
@@ -333,7 +333,7 @@ TEST_CASE("a policy may not call the engine that calls it") {
   };
   Half half;
   const auto caller = std::make_shared<Caller>();
-  half.engine->use_policy(0, caller);
+  REQUIRE(half.engine->use_policy(0, caller));
   caller->engine = half.engine.get();
   half.request.finish(16);
   check_told(*half.engine, 0, "Engine::make_free was called while Request::finish was running");

@@ -78,8 +78,8 @@ TEST_CASE("policies: a rank that falls while a node only waits is looked at agai
   for (const bool drifts : {false, true}) {
     CAPTURE(drifts);
     const auto engine = engine_of(kPool);
-    if (drifts) engine->use_policy(0, std::make_shared<HitDensity>());
-    else engine->use_policy(0, std::make_shared<FrozenDensity>());
+    if (drifts) REQUIRE(engine->use_policy(0, std::make_shared<HitDensity>()));
+    else REQUIRE(engine->use_policy(0, std::make_shared<FrozenDensity>()));
     const auto star = tokens(1, 400), steady = tokens(10'000, 400);
     for (int i = 0; i < 10; ++i) serve(*engine, star);  // yesterday's favourite
     Token fresh = 100'000;
@@ -98,7 +98,7 @@ TEST_CASE("policies: ghosts by the fingerprints of prefixes know a prompt whose 
     CAPTURE(ghosts);
     const auto engine = engine_of(kPool);
     const auto policy = std::make_shared<Ghosts>();
-    if (ghosts) engine->use_policy(0, policy);
+    if (ghosts) REQUIRE(engine->use_policy(0, policy));
     const auto returning = tokens(1, 1024);
     Token fresh = 100'000;
     const auto scan = [&] {
@@ -131,7 +131,7 @@ TEST_CASE(
   };
   const auto engine = engine_of(kPool);
   const auto policy = std::make_shared<Reader>();
-  engine->use_policy(0, policy);
+  REQUIRE(engine->use_policy(0, policy));
   auto one = tokens(1, 1100), other = one;
   other[600] = 7;
   for (const auto& prompt : {one, other, tokens(1, 511)}) engine->begin(arrival(prompt));
@@ -145,7 +145,7 @@ TEST_CASE(
   CHECK(policy->came[2].empty());
   CHECK(policy->came[3][0] != policy->came[0][0]);
   policy->reads = Prints::none;
-  engine->use_policy(0, policy);
+  REQUIRE(engine->use_policy(0, policy));
   engine->begin(arrival(one));
   CHECK(policy->came[4].empty());
 }
@@ -216,7 +216,7 @@ TEST_CASE("policies: each request that arrives ends once under its id, however i
   };
   const auto engine = engine_of(kPool);
   const auto policy = std::make_shared<Pairs>();
-  engine->use_policy(0, policy);
+  REQUIRE(engine->use_policy(0, policy));
   const auto prompt = tokens(1, 100);
   serve(*engine, prompt);
   std::vector<std::uint64_t> ids;
@@ -271,7 +271,7 @@ TEST_CASE("policies: a prefix that leaves has the prints of the prompts that beg
     CAPTURE(key);
     const auto engine = engine_of(std::string(kPool) + "key: " + key + "\n");
     const auto policy = std::make_shared<Leavers>();
-    engine->use_policy(0, policy);
+    REQUIRE(engine->use_policy(0, policy));
     const auto prompt = tokens(1, 1100);
     serve(*engine, prompt);
     auto branch = prompt;
@@ -298,7 +298,7 @@ TEST_CASE("policies: a tag set when a request ended decides the victim, also aft
     }
   };
   const auto engine = engine_of(kPool);
-  engine->use_policy(0, std::make_shared<Hinted>());
+  REQUIRE(engine->use_policy(0, std::make_shared<Hinted>()));
   const auto kept = tokens(1, 400);
   serve(*engine, kept, 9);
   auto branch = tokens(1, 200);
@@ -315,7 +315,7 @@ TEST_CASE("policies: tlru gives up first what a conversation may compute within 
     CAPTURE(tail_optimised);
     const auto engine = engine_of(kPool);
     if (tail_optimised)
-      engine->use_policy(0, *plugins().make<EvictionStrategy>("tlru", {}, "{ threshold: 500, next_prompt: 100 }"));
+      REQUIRE(engine->use_policy(0, *plugins().make<EvictionStrategy>("tlru", {}, "{ threshold: 500, next_prompt: 100 }")));
     const auto old = tokens(1, 1000), young = tokens(50'000, 1200);
     serve(*engine, old);
     // In turns of 400: nodes end at 400, 800 and 1200, and 1200 + 100 - 500 = 800 are kept.
@@ -344,7 +344,7 @@ TEST_CASE("policies: all ten can take over from each other on a running engine, 
     for (const std::string& name : plugins().names(EvictionStrategy::kInterface)) {
       auto policy = plugins().make<EvictionStrategy>(name, {});
       REQUIRE(policy);
-      engine->use_policy(0, *policy);
+      REQUIRE(engine->use_policy(0, *policy));
       policy->reset();  // only the engine has it now
       for (int i = 0; i < 12; ++i) serve(*engine, tokens(fresh += 1000, 400));
       ++taken;

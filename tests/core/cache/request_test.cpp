@@ -409,7 +409,7 @@ TEST_CASE("a policy can be replaced while requests run") {
     Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
   };
   fill(*engine);
-  engine->use_policy(0, std::make_shared<Newest>());
+  REQUIRE(engine->use_policy(0, std::make_shared<Newest>()));
   const auto prompt = tokens(500, 4);
   Request request = engine->begin(arrival(prompt));
   REQUIRE(request.reserve(4));
@@ -448,7 +448,7 @@ TEST_CASE("policies know the size of a pool for which the system has no more mem
       "groups: { full: { reach: path, capacity: unlimited, allocator: free_list, eviction: lru } }\n"
       "store: { host: { streams: { kv: 4096 }, addresses: 16777216 } }\n");  // of four segments
   const auto seen = std::make_shared<Seen>();
-  engine->use_policy(0, seen, "seen");
+  REQUIRE(engine->use_policy(0, seen, "seen"));
   leave(*engine, tokens(1, 33));
   CHECK(seen->capacity == kUnlimited);
   for (Token first = 1'000; first < 200'000; first += 1'000) leave(*engine, tokens(first, 33));

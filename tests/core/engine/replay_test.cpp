@@ -64,7 +64,7 @@ TEST_CASE("a serial replay tells policies how long the answers were, and inserts
   };
   const auto engine = engine_of(kSmall);
   const auto policy = std::make_shared<Outputs>();
-  engine->use_policy(0, policy);
+  REQUIRE(engine->use_policy(0, policy));
   Listed source({{0, "", 0, 5, tokens(1, 16)}, {0, "", 0, 0, tokens(1, 16)}, {0, "", 0, 300, tokens(1, 8)}});
   run(*engine, source, {});
   CHECK(policy->came == std::vector<std::uint32_t>{5, 0, 300});

@@ -397,7 +397,7 @@ TEST_CASE("a policy is shown the word of a node's parent, and 0 where a root is 
   };
   const auto engine = pool_of(1'000, "lru");
   const auto policy = std::make_shared<Words>();
-  engine->use_policy(0, policy);
+  REQUIRE(engine->use_policy(0, policy));
   for (const Token last : {Token{1'000}, Token{2'000}, Token{3'000}}) {
     auto prompt = tokens(1, 64);
     prompt.insert(prompt.end(), 32, last);

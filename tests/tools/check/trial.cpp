@@ -341,7 +341,7 @@ bool Trial::flush_unknown() {
 bool Trial::use_policy(std::size_t group, const std::string& name) {
   auto policy = registry_.make<EvictionStrategy>(name, {});
   if (!policy) disagree("policy {}: {}", name, policy.error().text);
-  return ask([&] { return engine_->use_policy(group, *policy, name); });
+  return static_cast<bool>(ask([&] { return engine_->use_policy(group, *policy, name); }));
 }
 
 bool Trial::resize(std::size_t group, std::uint64_t pages) {

@@ -100,8 +100,8 @@ class Engine {
   /// Returns a group's store itself. Its exceptions reach the caller. May be null (page numbers only). Throws
   /// std::out_of_range if there is no such group.
   KVStore* store(std::size_t group) const;
-  /// Calls KVStore::sync. An error starts with the store's name.
-  const char* sync(std::size_t group);
+  /// Calls KVStore::sync, if the group has a store. An error starts with the store's name. REQUIRES: the group exists.
+  Result<std::monostate> sync(std::size_t group);
   const Counters& counters() const;
   const Ledger& ledger() const;
   /// Returns true while a call of the engine runs, in any thread or around a plugin: another one would be refused.
@@ -119,12 +119,11 @@ class Engine {
   /// to a pool, an index or the host tier, and components that failed. They stay. Empty: there are none.
   Doubts doubts() const;
 
-  /// The error message for a policy that the index cannot follow.
-  static constexpr const char* kOtherOrder =
-      "the index evicts in an order of its own, which is not that of this policy";
-  /// Replaces a group's policy, and ranks again the nodes that wait for eviction. Returns false, and changes nothing,
-  /// if the index cannot evict in its order, or if the call broke a rule. REQUIRES: `policy` is not null.
-  bool use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
+  /// Replaces a group's policy, and ranks again the nodes that wait for eviction. Returns an error that begins with the
+  /// name, and changes nothing, if the index cannot evict in its order, or if the call broke a rule. REQUIRES: `policy`
+  /// is not null; the group exists.
+  Result<std::monostate> use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy,
+                                    std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Ends all retention in a namespace, and evicts everything in it that is not locked, here and in the tiers below.

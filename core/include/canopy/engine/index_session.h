@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/base/registry.h>
+#include <canopy/base/result.h>
 #include <canopy/eviction_strategy.h>
 #include <canopy/feed/sink.h>
 #include <canopy/prefix_index.h>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace canopy {
@@ -55,8 +57,9 @@ class IndexSession {
   /// Returns the number of whole pages of units in a prompt of `tokens` tokens.
   std::size_t whole_pages(std::size_t tokens) const;
   const std::string& policy() const;
-  /// Replaces the policy. Returns false, and changes nothing, if the index cannot evict in its order.
-  bool use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+  /// Replaces the policy. Returns an error that begins with the name, and changes nothing, if the index cannot evict in
+  /// its order.
+  Result<std::monostate> use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name);
 
   /// Returns the id of a namespace. Sets `is_new` to true if the namespace was unknown.
   NamespaceId intern(const Space& space, bool& is_new);

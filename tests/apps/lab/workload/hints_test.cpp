@@ -94,7 +94,7 @@ TEST_CASE("hints: those of a workload's item reach policies with each of its req
     REQUIRE(source);
     const auto engine = engine_of(kSmall, {"groups.full.capacity=8000", "store=none"});
     const auto policy = std::make_shared<HintsSeen>();
-    engine->use_policy(0, policy);
+    REQUIRE(engine->use_policy(0, policy));
     replay::Options options;
     options.mode = mode, options.abort_permille = 0;
     REQUIRE(replay::run(*engine, **source, options, {}));
