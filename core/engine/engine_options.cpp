@@ -43,20 +43,21 @@ void component(Options& o, const char* name, ComponentConfig& config, const char
 
 void visit(Options& o, GroupConfig& group, Units page_size) {
   o.number_or_word("reach", group.reach, "path", kWholePath, 1, kWholePath - 1,
-                   "`path`, or how many trailing tokens must be resident");
+                   "trailing tokens of a prefix that must be resident, or `path` for all");
   o.optional("every", group.every, Units{0}, "every page is kept", 1, std::uint64_t{1} << 24,
-             "tokens between two pages that are kept");
+             "tokens from one kept page to the next");
   o.required("capacity", "a number of tokens, or unlimited");
-  o.number_or_word("capacity", group.capacity, "unlimited", kUnlimited, 1, kAnything, "tokens, or `unlimited`");
+  o.number_or_word("capacity", group.capacity, "unlimited", kUnlimited, 1, kAnything,
+                   "limit of the pool in tokens, or `unlimited`");
   o.optional("start", group.start, kUnlimited, "the capacity, or 0 if it is unlimited", 0, kAnything,
-             "tokens a pool takes memory for at once; it grows to its capacity as it needs");
+             "tokens for which the pool takes memory at the start; it grows to its capacity on demand");
   o.optional("max_per_path", group.max_per_path, std::uint32_t{0}, "any number", 1, std::uint64_t{1} << 24,
-             "pages that one path may keep, such as states; an insert gives up those nearest the root");
+             "most pages that one path may keep, such as states; an insert frees those nearest to the root first");
   o.required("allocator", "the name of a slot allocator");
-  component<SlotAllocator>(o, "allocator", group.allocator, "hands out the pages of the pool");
+  component<SlotAllocator>(o, "allocator", group.allocator, "allocator of the pool's pages");
   o.required("eviction", "the name of an eviction strategy");
-  component<EvictionStrategy>(o, "eviction", group.eviction, "chooses what is evicted");
-  component<KVStore>(o, "store", group.store, "keeps the rows of this group, in place of the engine's store",
+  component<EvictionStrategy>(o, "eviction", group.eviction, "eviction policy");
+  component<KVStore>(o, "store", group.store, "store of this group's rows, in place of the engine's store",
                      "the engine's");
   o.rule(flaw(group, page_size));
 }
@@ -82,16 +83,17 @@ class Groups final : public Entries {
 
 void visit(Options& o, TenantConfig& tenant) {
   TenantShare& share = tenant.share;
-  o.number("floor", share.floor, 0, kAnything - 1, "tokens that no other tenant's need evicts");
+  o.number("floor", share.floor, 0, kAnything - 1, "tokens of this tenant that no other tenant can evict");
   o.real("weight", share.weight, 0.001, 1e6,
-         "above the floors, the tenant with the most tokens per weight loses first");
+         "weight above the floors: the tenant with the most tokens per weight loses first");
   o.optional("ceiling", share.ceiling, kUnlimited, "the whole pool", 1, kAnything - 1,
-             "tokens; with more, the tenant evicts its own");
+             "tokens above which the tenant evicts its own prefixes");
   o.optional("puts", share.puts, kUnlimited, "no limit", 0, kAnything - 1,
-             "tokens per minute that may be put into the storage");
-  o.number("pins", share.pins, 0, kAnything - 1, "tokens that retention may keep; 0: none");
-  component<EvictionStrategy>(o, "eviction", tenant.eviction, "chooses what this tenant loses", "that of the group");
-  o.flag("together", tenant.together, "only for \"*\": whether all other tenants have one share; else each has it");
+             "most tokens per minute that are put into the storage");
+  o.number("pins", share.pins, 0, kAnything - 1, "most tokens that retention keeps; 0: none");
+  component<EvictionStrategy>(o, "eviction", tenant.eviction, "eviction policy of this tenant's prefixes",
+                              "that of the group");
+  o.flag("together", tenant.together, "only for \"*\": all other tenants have one share together, not one each");
 }
 
 class TenantEntries final : public Entries {
@@ -111,55 +113,53 @@ class TenantEntries final : public Entries {
 
 void visit(Options& o, ModelConfig& model) {
   o.required("name", "the model's name");
-  o.optional("name", model.name, "in every key");
+  o.optional("name", model.name, "name of the model, a part of every key");
   o.required("revision", "the revision of its weights");
-  o.optional("revision", model.revision, "of the weights");
+  o.optional("revision", model.revision, "revision of the weights");
   o.required("dtype", "the type of the rows");
-  o.optional("dtype", model.dtype, "of the rows, such as bf16");
-  o.optional("extra", model.extra, "what else changes the rows: scales, the position encoding, a patch");
-  o.number("rank", model.rank, 0, 65535, "of this process among those that have the model together");
-  o.number("ranks", model.ranks, 1, 65536, "processes that have the model together");
-  o.flag("replicated", model.replicated, "whether all ranks have the same rows: rank 0 puts their records");
+  o.optional("dtype", model.dtype, "type of the rows, such as bf16");
+  o.optional("extra", model.extra, "anything else that changes the rows: scales, the position encoding, a patch");
+  o.number("rank", model.rank, 0, 65535, "number of this process among those that share the model");
+  o.number("ranks", model.ranks, 1, 65536, "number of processes that share the model");
+  o.flag("replicated", model.replicated, "all ranks have the same rows, so that only rank 0 puts records");
   o.rule(flaw(model));
 }
 
 void visit(Options& o, HostTierConfig& tier) {
   o.required("capacity", "a number of tokens");
   o.number("capacity", tier.capacity, 1, kAnything - 1,
-           "tokens of the first group; the others in proportion to their pools");
-  component<EvictionStrategy>(o, "eviction", tier.eviction, "chooses what leaves the tier");
+           "limit of the first group in tokens; other groups have room in proportion to their pools");
+  component<EvictionStrategy>(o, "eviction", tier.eviction, "eviction policy of the tier");
   o.choice("write", tier.write, all_names<WritePolicy>(),
-           "what is copied to the tier: prefixes when they are evicted, when they are inserted, or none");
+           "prefixes to copy to the tier: each on its eviction, each on its insertion, or none");
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
-           "in each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
-  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "of each copy", Unit::us);
+           "bandwidth of each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
+  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "latency of each copy", Unit::us);
 }
 
 void visit(Options& o, StorageTierConfig& tier) {
   o.required("in", "the name of a storage");
-  component<PageStorage>(o, "in", tier.in, "keeps the records");
+  component<PageStorage>(o, "in", tier.in, "storage of the records");
   o.choice("write", tier.write, all_names<PutPolicy>(),
-           "what is put into the storage: pages when they leave the host tier, pages when they come to it, or none");
-  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "tokens; what is shorter is not asked for");
+           "pages to put into the storage: each when it leaves the host tier, each when it arrives there, or none");
+  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "least tokens of a fetch; shorter prefixes are not fetched");
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
-           "in each direction, in simulated time: a turn waits for the storage; 0: what has ended counts",
-           Unit::bytes_per_s);
-  o.number("within", tier.within, 1, kHourUs,
-           "until records that come or go are late; whether there are any is late after a hundredth of it", Unit::us);
+           "bandwidth of each direction, in simulated time; 0: calls run in real time", Unit::bytes_per_s);
+  o.number("within", tier.within, 1, kHourUs, "time allowed for a get or a put; a find has a hundredth of it",
+           Unit::us);
 }
 
 void visit(Options& o, RecomputeConfig& recompute) {
-  o.number("per_token", recompute.per_token, 0, 1'000'000'000, "of computing a part of a prompt, for each token",
-           Unit::ns);
+  o.number("per_token", recompute.per_token, 0, 1'000'000'000, "time to compute a token of a prompt", Unit::ns);
   o.number("per_token_depth", recompute.per_token_depth, 0, 1'000'000,
-           "for each token of it and each token in front of that one: attention", Unit::ps);
+           "more time to compute a token, for each token in front of it: attention", Unit::ps);
 }
 
 void visit(Options& o, PrefetchConfig& prefetch) {
   o.choice("policy", prefetch.policy, all_names<PrefetchPolicy>(),
-           "how long a request waits for what comes for it: while that is faster than computing it, until it is "
-           "there, or not at all");
-  o.number("max", prefetch.max, 0, kHourUs, "the longest that `worthwhile` waits", Unit::us);
+           "wait of a request for its fetch: while fetching is faster than computing, until the fetch is complete, or "
+           "none");
+  o.number("max", prefetch.max, 0, kHourUs, "longest wait of `worthwhile`", Unit::us);
 }
 
 /// `all`: the walk over the whole engine. A rule that compares with other parts is checked only if those are valid.
@@ -181,37 +181,38 @@ void visit(Options& o, FeedConfig& feed) {
   if (feed.kind == Kind::off) return;
   const char* const name = feed.kind == Kind::shm ? "name" : feed.kind == Kind::file ? "path" : nullptr;
   if (name) {
-    const char* const help = feed.kind == Kind::shm ? "what an inspector attaches to" : "the file to record to";
+    const char* const help =
+        feed.kind == Kind::shm ? "the name to which an inspector attaches" : "the file to record to";
     o.required(name, help);
     o.optional(name, feed.name, help);
   }
-  o.flag("tokens", feed.tokens, "whether tokens leave the process");
+  o.flag("tokens", feed.tokens, "send the tokens of prompts too");
   if (feed.kind != Kind::file) {
-    o.flag("controls", feed.controls, "whether a reader may pause the engine, evict and change policies");
+    o.flag("controls", feed.controls, "let a reader pause the engine, evict and change policies");
     o.optional("events", feed.events, std::uint64_t{0}, "by the pools' capacity", 1024, std::uint64_t{1} << 28,
-               "events of the ring, 32 bytes each");
+               "events that the ring has room for, 32 bytes each");
   }
   if (const std::string why = name ? flaw_of_name(feed) : ""; !why.empty()) o.rule(name + why);
 }
 
 void visit(Options& o, KvEventsConfig& events) {
   if (!events.on) return;
-  o.optional("publish", events.publish, "the endpoint that subscribers connect to, tcp://HOST:PORT or ipc://PATH");
-  o.optional("replay", events.replay, "the endpoint that is asked for past batches; without it there are none");
-  o.optional("topic", events.topic, "in front of each message, such as kv@pod-1@llama");
+  o.optional("publish", events.publish, "endpoint to which subscribers connect, tcp://HOST:PORT or ipc://PATH");
+  o.optional("replay", events.replay, "endpoint that sends past batches on request; without it, none are sent");
+  o.optional("topic", events.topic, "topic in front of each message, such as kv@pod-1@llama");
   o.choice("dialect", events.dialect, all_names<KvEventsConfig::Dialect>(),
-           "maps, as new releases send, or arrays, for consumers that read no maps");
+           "form of events: maps, as new releases send, or arrays, for consumers that read no maps");
   o.choice("hashes", events.hashes, all_names<KvEventsConfig::Hashes>(),
-           "the names of blocks: SGLang's, or vLLM's with sha256_cbor");
-  o.optional("seed", events.seed, "of vLLM's names: PYTHONHASHSEED of the servers beside this one");
+           "names of blocks: SGLang's, or vLLM's with sha256_cbor");
+  o.optional("seed", events.seed, "seed of vLLM's names: PYTHONHASHSEED of the servers beside this one");
   o.rule(flaw(events));
 }
 
 void visit(Options& o, EngineConfig& engine) {
   o.required("page_size", "the tokens of a page, 1..65536");
-  o.number("page_size", engine.page_size, 1, 65536, "tokens a page");
-  component<KeyCodec>(o, "key", engine.key, "makes the words of a key from tokens");
-  component<PrefixIndex>(o, "index", engine.index, "finds the cached prefix of a key");
+  o.number("page_size", engine.page_size, 1, 65536, "tokens in a page");
+  component<KeyCodec>(o, "key", engine.key, "codec from tokens to the words of a key");
+  component<PrefixIndex>(o, "index", engine.index, "index of the cached prefixes");
   o.required("groups", "a map of KV cache groups, { full: { reach: path, ... } }");
   Groups groups(engine.groups, engine.page_size);
   o.entries("groups", groups, "one to four KV cache groups; the figures of a run are those of the first");
@@ -219,21 +220,21 @@ void visit(Options& o, EngineConfig& engine) {
   TenantEntries tenants(engine.tenants);
   o.entries("tenants", tenants, "shares of the pools by tenant; \"*\": every other tenant");
   o.rule(flaw_of_tenants(engine));
-  component<KVStore>(o, "store", engine.store, "keeps the rows of the groups; none: index and page numbers only",
-                     "none");
-  o.section("model", !engine.model.name.empty(), "what the rows are of; needed with a storage",
+  component<KVStore>(o, "store", engine.store, "store of the groups' rows; none: index and page numbers only", "none");
+  o.section("model", !engine.model.name.empty(), "model of the rows; required with a storage",
             [&](Options& part) { visit(part, engine.model); });
   o.section("tiers", engine.host_tier.capacity > 0,
             "tiers below the pools: host, storage below it, recompute and prefetch",
             [&](Options& part) { visit_tiers(part, engine, o); });
-  o.variant("feed", engine.feed.kind, all_names<FeedConfig::Kind>(), true, "where the events of the engine go",
+  o.variant("feed", engine.feed.kind, all_names<FeedConfig::Kind>(), true, "destination of the engine's events",
             [&](Options& part) { visit(part, engine.feed); });
   o.variant("events", engine.events.on, kEventKinds, false, "KV events, as SGLang and vLLM publish them",
             [&](Options& part) { visit(part, engine.events); });
-  o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");
+  o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages by which a pool grows; 0: the engine chooses");
   o.number("idle_segments", engine.idle_segments, 0, kMaxPages,
-           "empty segments that keep their memory when a pool has shrunk");
-  o.flag("insert_at_finish", engine.insert_at_finish, "whether a finished request's answer becomes reusable");
+           "empty segments that keep their memory after a pool has shrunk");
+  o.flag("insert_at_finish", engine.insert_at_finish,
+         "make all computed tokens of a request reusable when it finishes");
 }
 
 }  // namespace

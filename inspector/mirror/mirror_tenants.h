@@ -30,7 +30,7 @@ struct MirrorTenant {
 struct MirrorTenants {
   std::vector<MirrorTenant> all;
   /// Tokens that left the first tenant for the second one. At most kMostPairs; later pairs are in `other_payments`, and
-  /// so is what a keyframe does not tell apart.
+  /// so are payments that a keyframe does not distinguish.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> payments;
   std::uint64_t other_payments = 0;
   static constexpr std::size_t kMostPairs = 1024;

@@ -39,7 +39,7 @@ class Channel {
 
  private:
   static constexpr std::size_t kRead = 8192;                       // events of a read
-  static constexpr std::chrono::milliseconds kAtOnce{20};          // of reading in a step
+  static constexpr std::chrono::milliseconds kAtOnce{20};          // time to read in a step
   static constexpr std::size_t kMostBegun = std::size_t{1} << 26;  // events of an operation; more: the feed is damaged
 
   void read();

@@ -28,9 +28,9 @@ class Hazard final : public EvictionStrategy {
     std::uint64_t history = 65536;
     void visit(Options& options) {
       options.real("cost_weight", cost_weight, 0, 64,
-                   "how much more a hit is worth for each 8,192 tokens before it, because it saves more work");
+                   "additional worth of a hit for each 8,192 tokens before it, since it saves more work");
       options.real("first_turns", first_turns, 0, 64,
-                   "how much a hit in the second turn of a conversation is worth, compared with one in a later turn");
+                   "worth of a hit in the second turn of a conversation, compared with one in a later turn");
       options.number("history", history, 1024, std::uint64_t{1} << 24,
                      "least number of strides of 512 tokens that are remembered, resident or not");
     }

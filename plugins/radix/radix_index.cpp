@@ -13,7 +13,7 @@
 namespace canopy::radix {
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountingNames,
-                 "what counts as a use: Canopy's rules, or those of SGLang's RadixCache (August 2026) or "
+                 "rules by which a use is counted: Canopy's, or those of SGLang's RadixCache (August 2026) or "
                  "UnifiedRadixCache (0.5.23)");
   options.number("keep_free", keep_free, 0, 100,
                  "memory that free storage may keep, in percent of the storage in use; more if prefault took more");

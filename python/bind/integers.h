@@ -108,7 +108,7 @@ class Integers {
   Scratch<std::int64_t> own_;
 };
 
-/// A prompt that cannot be a key of an index. In Python a ValueError of its own, which a server can tell from others:
+/// A prompt that cannot be a key of an index. In Python a ValueError of its own, which a server can distinguish:
 /// the prompt is then not cached.
 struct UnfitKey : std::invalid_argument {
   using invalid_argument::invalid_argument;

@@ -2,7 +2,7 @@
 
 #include <canopy/plugin.h>
 
-/// What the refused plugins would offer if they were not refused.
+/// The policy of the refused plugins, for the case that they are not refused.
 class AnyStrategy final : public canopy::EvictionStrategy {
  public:
   canopy::Rank rank(const canopy::NodeFacts& node) override { return {0, node.last_access}; }

@@ -5,9 +5,9 @@
 
 #include "twins.h"
 
-/// What a test says to the fake CUDA driver, and asks it. The library exports the symbols of CUDA's driver with their
-/// signatures and no GPU behind them: one device whose memory is host memory, so that what is written to the driver
-/// runs, and fails, anywhere. A program that links it and opens it by path once more has one and the same fake.
+/// The calls by which a test steers and reads the fake CUDA driver. The library exports the symbols of CUDA's driver
+/// with their signatures and no GPU behind them: one device whose memory is host memory, so that code for the driver
+/// runs, and fails, anywhere. A program that links the library and also opens it by path has only one fake.
 ///
 /// - Device addresses are addresses of this process. Fresh device memory is 0xFF, up to the first 32 MiB of a piece.
 /// - Work is queued and runs only when a caller waits for it: as late as a GPU could. Host buffers are read and
@@ -15,7 +15,7 @@
 /// - Work on memory that is unmapped, freed, read-only or not registered any more by the time it runs gives
 ///   CUDA_ERROR_ILLEGAL_ADDRESS, and so does every later call that needs a context, until fake_cuda_reset.
 /// - Unmapping and freeing wait for nothing. Freed memory keeps its addresses for a while, without access.
-/// - Stricter than the header asks: the virtual memory calls want a current context too, access is set for whole
+/// - Stricter than the header: the virtual memory calls want a current context too, access is set for whole
 ///   mappings, a mapping is undone by exactly one call, and a copy onto itself that overlaps writes 0xFF.
 /// - What is alive when the last owner of the context leaves is counted as alive for ever: a leak.
 /// - Not there: more than one device, arrays, per-thread default streams. The legacy stream (nullptr) waits for all
@@ -32,7 +32,7 @@ struct FakeCudaLive {
   std::size_t context_owners;     ///< retained and not released
   std::uint64_t bytes;            ///< device memory that is taken, mapped or not
   std::size_t queued;             ///< pieces of work that have not run
-  std::uint64_t pageable_copies;  ///< copies asked for with host memory that is neither allocated nor registered
+  std::uint64_t pageable_copies;  ///< calls to copy host memory that is neither allocated nor registered
   std::uint64_t launches;         ///< kernels that have run
 };
 
@@ -42,12 +42,12 @@ extern "C" {
 /// thread has a context current.
 void fake_cuda_reset();
 
-void fake_cuda_memory(std::uint64_t bytes);          ///< in all; 4 GiB at the start
+void fake_cuda_memory(std::uint64_t bytes);          ///< all memory; 4 GiB at the start
 void fake_cuda_devices(int count);                   ///< 0 or 1; cuInit answers NO_DEVICE without one
-void fake_cuda_attribute(int attribute, int value);  ///< what cuDeviceGetAttribute says; 102 to 0: no VMM
-void fake_cuda_not_ready(int answers);               ///< of cuEventQuery per record, before it looks; 2 at the start,
-                                                     ///< -1: the GPU hangs until a caller synchronizes
-void fake_cuda_eager(int on);                        ///< work runs in the call that queues it
+void fake_cuda_attribute(int attribute, int value);  ///< sets the result of cuDeviceGetAttribute; 102 to 0: no VMM
+void fake_cuda_not_ready(int answers);  ///< sets how often cuEventQuery fails after a record; 2 at the start,
+                                        ///< -1: the GPU hangs until a caller synchronizes
+void fake_cuda_eager(int on);           ///< work runs in the call that queues it
 void fake_cuda_add_twin(const canopy::fake_cuda::Twin*);  ///< kept by pointer, over resets; its name must be new
 
 /// The nth call of `function` from now on (1: the next one), and times - 1 after it, answers `result` and does nothing

@@ -19,7 +19,7 @@
 /// memory. streams.cpp, copies.cpp, launch.cpp: work. capture.cpp: graphs.
 namespace canopy::cuda {
 
-// The definitions cannot differ from what the plugin believes.
+// The definitions cannot differ from the plugin's declarations.
 #define CANOPY_X(name, symbol, ...) extern "C" __attribute__((visibility("default"))) Result symbol(__VA_ARGS__);
 CANOPY_CUDA_REQUIRED(CANOPY_X)
 CANOPY_CUDA_OPTIONAL(CANOPY_X)
@@ -57,7 +57,7 @@ struct Mapping {
 struct HostRange {
   std::size_t bytes = 0;
   std::uint64_t number = 0;
-  bool ours = false;  ///< of cuMemHostAlloc
+  bool ours = false;  ///< true if cuMemHostAlloc made it
 };
 
 using Work = std::function<Result()>;
@@ -92,10 +92,11 @@ struct Queue {
 
 struct Event {
   unsigned flags = 0;
-  std::shared_ptr<bool> done;  ///< of the last record, each has its own: streams reach theirs in any order
-  int not_ready = 0;           ///< answers still to be given; below 0: always
+  std::shared_ptr<bool>
+      done;           ///< flag of the last record; each record has its own, since streams reach theirs in any order
+  int not_ready = 0;  ///< answers still to be given; below 0: always
   std::shared_ptr<Queue> recorder;
-  std::weak_ptr<Capture> capture;  ///< of its last record
+  std::weak_ptr<Capture> capture;  ///< capture of the last record
   bool captured = false;
   std::chrono::steady_clock::time_point at;
 };
@@ -112,13 +113,13 @@ struct Function {
 
 struct State {
   std::mutex mutex;
-  // What tests set.
+  // Settings of tests.
   std::uint64_t memory = 4ULL << 30;
   int devices = 1, not_ready = 2;
   bool eager = false;
   std::map<int, int> attributes;
   std::map<std::string, std::vector<Fault>> faults;
-  // What they ask.
+  // Results for tests.
   std::map<std::string, std::uint64_t> calls;
   std::vector<const char*> log;
   std::uint64_t pageable_copies = 0, launches = 0;
@@ -153,7 +154,7 @@ struct State {
 State& state();
 std::map<std::string, const Twin*>& twins();
 
-/// Which calls are refused, and when.
+/// Conditions under which a call is refused.
 enum Needs : unsigned { kNothing = 0, kInit = 1, kContext = 2, kNotInCapture = 4 };
 
 struct Entry {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-/// What each target defines. With clang it is a libFuzzer target; main.cpp stands in for libFuzzer elsewhere.
+/// Each target defines this function. With clang it is a libFuzzer target; main.cpp stands in for libFuzzer elsewhere.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace canopy::fuzz {
@@ -28,7 +28,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// What is said of bad input: something, not all of it again, and nothing that a terminal obeys.
+/// Expects an error message of bad input: not empty, not all of the input, and nothing that a terminal obeys.
 inline void expect_sentence(std::string_view sentence) {
   EXPECT(!sentence.empty() && sentence.size() < 20'000, sentence.substr(0, 200));
   for (const char c : sentence) EXPECT(c == '\n' || static_cast<unsigned char>(c) >= ' ', sentence);

@@ -1,7 +1,7 @@
 /// Hostile answers of a server: read in one piece and in many, which must tell the same; and as the map of a cluster.
 #include <redis/slots_reply.h>
 
-#include "../plugins/redis/told_replies.h"
+#include "../plugins/redis/reply_text.h"
 #include "fuzz.h"
 
 namespace {
@@ -12,10 +12,10 @@ constexpr std::uint64_t kPlaced = 8;  // bytes of a string that goes into memory
 
 /// A stream that is refused may have told of more or less when that was noticed.
 std::string told(std::string_view bytes, std::size_t most, bool& read) {
-  test::ToldReplies replies(kPlaced);
+  test::ReplyText replies(kPlaced);
   redis::RespReader reader(replies);
   read = test::feed(reader, bytes, most);
-  return replies.told();
+  return replies.text();
 }
 
 struct Map final : redis::ReplySink {

@@ -9,7 +9,7 @@
 
 namespace canopy::test {
 
-/// Whether `work` returns true in a forked child, within ten seconds.
+/// Returns true if `work` returns true in a forked child, within ten seconds.
 template <class Work>
 bool true_in_child(Work&& work) {
   const pid_t child = ::fork();

@@ -8,9 +8,9 @@
 
 namespace canopy::test {
 
-/// Whether the copy of a storage in a forked child ends each call as failed, those that were pending at the fork too,
-/// and can be destroyed; and whether `closed` is true there, before anything else. The caller has the only reference to
-/// the storage.
+/// Returns true if the copy of a storage in a forked child ends each call as failed, those that were pending at the
+/// fork too, and can be destroyed, and if `closed` is true there before anything else. The caller has the only
+/// reference to the storage.
 template <class Closed>
 bool is_left_to_its_parent(StorageCaller& caller, const PageKey& space, Closed&& closed) {
   return true_in_child([&] {

@@ -63,7 +63,7 @@ class RequestWorld final : public Stage {
   void check();
 
   WorldConfig config_;
-  std::uint32_t scale_;  ///< tokens in what lengths are told in
+  std::uint32_t scale_;  ///< tokens of a unit of lengths in scenarios
   std::vector<std::string> names_;
   std::unique_ptr<Engine> engine_;
   std::map<std::string, Request, std::less<>> requests_;

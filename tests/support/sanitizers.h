@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which sanitizer this program was built with: some tests can say nothing under one.
+/// The sanitizer of this build: some tests cannot run under one.
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif

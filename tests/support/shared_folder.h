@@ -8,8 +8,8 @@
 
 namespace canopy::test {
 
-/// Where third-party traces and recordings lie, which the project does not ship: $CANOPY_SHARED, or a folder
-/// `shared` beside or above the current one. Empty, and said aloud, if what is wanted is not there.
+/// Returns the path of a third-party trace or recording, which the project does not ship, in $CANOPY_SHARED or in a
+/// folder `shared` beside or above the current one. Empty, with a message, if the file is not there.
 inline std::filesystem::path shared_file(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code ignored;

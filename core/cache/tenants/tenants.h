@@ -51,7 +51,7 @@ class Tenants {
   void set_share(std::string_view name, const TenantShare& share);
   const TenantShare& share(TenantId tenant) const { return at(tenant).figures.share; }
 
-  /// Tells that an operation of a namespace may have made pages of its tenant resident or evictable.
+  /// Marks that an operation of a namespace may have made pages of its tenant resident or evictable.
   void changed(NamespaceId space);
   void changed(TenantId tenant);
   void all_changed();

@@ -50,10 +50,11 @@ TEST_CASE("every key of an engine's file is described, a line each") {
   CHECK(described.status == 0);
   // Columns are as wide as the widest key.
   const std::string lines = std::regex_replace(described.out, std::regex(" {2,}"), "  ");
-  for (const char* line : {"  page_size  tokens a page  (1..65536; required)\n",
-                           "  key  makes the words of a key from tokens  (bigram or token; default token)\n",
-                           "  groups.<name>.capacity  tokens, or `unlimited`  (unlimited or at least 1; required)\n",
-                           "  feed.shm.name  what an inspector attaches to  (text; required)\n"})
+  for (const char* line :
+       {"  page_size  tokens in a page  (1..65536; required)\n",
+        "  key  codec from tokens to the words of a key  (bigram or token; default token)\n",
+        "  groups.<name>.capacity  limit of the pool in tokens, or `unlimited`  (unlimited or at least 1; required)\n",
+        "  feed.shm.name  the name to which an inspector attaches  (text; required)\n"})
     CHECK_MESSAGE(has(lines, line), described.out);
   // What a configuration dumps is described.
   const Ended dump = run_canopy(workshop, "config dump " + config("lru.yaml"));

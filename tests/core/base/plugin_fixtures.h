@@ -52,7 +52,7 @@ inline fs::path fixture(const std::string& name) {
   return fs::canonical(own_folder().parent_path() / "bad_plugins" / (name + ".so"));
 }
 
-/// What is said of one file: its only refusal, or "" if there is none.
+/// Returns the only refusal of a file; "" if there is none.
 inline std::string said_of(const fs::path& file, Trust trust = Trust::as_ourselves) {
   Registry registry;
   registry.add(file, trust);

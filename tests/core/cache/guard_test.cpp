@@ -8,10 +8,10 @@
 
 #include <cache/guard/all_below.h>
 #include <cache/guard/index_port.h>
-#include <support/said_index.h>
+#include <support/scripted_index.h>
 
 using namespace canopy;
-using canopy::test::SaidIndex;
+using canopy::test::ScriptedIndex;
 
 namespace {
 
@@ -56,7 +56,7 @@ TEST_CASE(
     "guards: an index may insert nothing and keep the lock, and a deeper lock must begin where the old one ended") {
   CacheState state;
   state.page_size = 4;
-  const auto index = std::make_shared<SaidIndex>();
+  const auto index = std::make_shared<ScriptedIndex>();
   IndexPort guard(index, "prefix index 'answers' (test)", state);
   const std::vector<std::uint32_t> words(12);
   const Lock lock{LockId{7}, {}, 8};
@@ -85,7 +85,7 @@ TEST_CASE("guards: a tier that does not take a leaving node does not stop the ev
   struct Refuses final : LeavingVisitor {
     void leaving(const Leaving&) override { throw std::bad_alloc(); }
   } refuses;
-  struct Leaves final : SaidIndex {
+  struct Leaves final : ScriptedIndex {
     GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor* visitor) override {
       const std::vector<std::uint32_t> words(4);
       for (int node = 0; node < 2; ++node) visitor->leaving({.facts = {}, .words = words, .pages = {}}), ++left;

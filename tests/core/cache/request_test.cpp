@@ -1,5 +1,5 @@
 #include <support/engines.h>
-#include <support/said_index.h>
+#include <support/scripted_index.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -534,7 +534,7 @@ TEST_CASE("many waiting requests are found as one after the other") {
     CHECK(together->ledger().reports().back() == "Engine::find_many of 40 requests into 0");
 
     // The index gets the keys before they are needed, without those that no request can have.
-    const auto counts = std::make_shared<SaidIndex>();
+    const auto counts = std::make_shared<ScriptedIndex>();
     auto& state = const_cast<CacheState&>(state_of(*apart));
     state.index = std::make_shared<IndexPort>(counts, "prefix index 'counts' (test)", state);
     apart->find_many(specs, found);

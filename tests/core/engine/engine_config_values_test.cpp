@@ -116,9 +116,9 @@ TEST_CASE("engine config: what C++ fills in wrongly is refused like a file") {
   };
   using C = EngineConfig&;
   CHECK(why([](C) {}) == "fine");
-  CHECK(why([](C c) { c.page_size = 0; }) == "page_size = 0 is outside 1..65536 (tokens a page)");
+  CHECK(why([](C c) { c.page_size = 0; }) == "page_size = 0 is outside 1..65536 (tokens in a page)");
   CHECK(why([](C c) { c.file = "my.cpp", c.page_size = 65537; }) ==
-        "my.cpp: page_size = 65537 is outside 1..65536 (tokens a page)");
+        "my.cpp: page_size = 65537 is outside 1..65536 (tokens in a page)");
   CHECK(why([](C c) { c.groups.clear(); }) == "groups are 0; an engine has 1 to 4");
   CHECK(why([](C c) { c.groups.resize(5, c.groups[0]); }) == "groups are 5; an engine has 1 to 4");
   CHECK(why([](C c) { c.groups.resize(2, c.groups[0]); }) == "groups: 'full' is there twice");

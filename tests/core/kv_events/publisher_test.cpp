@@ -21,7 +21,7 @@
 #include <support/random_requests.h>
 #include <support/refused_memory.h>
 #include <support/sanitizers.h>
-#include "told_tree.h"
+#include "event_tree.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -84,7 +84,7 @@ class Client {
 /// A subscriber with the tree that it was told of.
 struct Subscriber {
   Client live;
-  ToldTree tree;
+  EventTree tree;
   kv_events::InOrder in_order;
   std::uint64_t seen = 0;  ///< messages
   kv_events::EventBatch batch;
@@ -211,7 +211,7 @@ TEST_CASE("what a subscriber missed is answered for, in order, with the topic, a
   }
   // A subscriber that comes now has seen nothing.
   Client replay(zmq::socket_type::dealer, publisher->replayed_at());
-  ToldTree tree;
+  EventTree tree;
   for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{30}, std::uint64_t{1'000'000}}) {
     replay.ask(from);
     kv_events::Message message;

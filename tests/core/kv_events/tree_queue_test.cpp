@@ -8,7 +8,7 @@
 #include <deque>
 #include <numeric>
 
-#include "told_tree.h"
+#include "event_tree.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -25,7 +25,7 @@ void insert(Engine& engine, Token first, std::size_t count) {
 }
 
 /// Everything that the queue has, as a reader's tree.
-void drain(TreeQueue& queue, BlockEvents& events, ToldTree& tree) {
+void drain(TreeQueue& queue, BlockEvents& events, EventTree& tree) {
   kv_events::EventBatch batch;
   while (const TreeQueue::Record* record = queue.next())
     for (bool whole = false; !whole;) {
@@ -46,7 +46,7 @@ TEST_CASE("a reader that is too late is told everything anew, and what was lost 
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
-  ToldTree tree;
+  EventTree tree;
   insert(*engine, 0, 4'000);
   drain(queue, events, tree);
   CHECK(tree.blocks.size() == 1'000);
@@ -81,7 +81,7 @@ TEST_CASE("a reader that has no memory for what it has asked for anew sees anoth
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
-  ToldTree tree;
+  EventTree tree;
   queue.lose();
   insert(*engine, 0, 400);
   CHECK(queue.breaks() == 1);
@@ -101,7 +101,7 @@ TEST_CASE("a namespace whose salt is longer than the queue is left out, and all 
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
-  ToldTree tree;
+  EventTree tree;
   insert(*engine, 0, 400);
   const NamespaceId endless = engine->intern({{}, {}, std::string(queue.bytes(), 's')});
   CHECK(engine->intern({{}, {}, "short"}) != endless);

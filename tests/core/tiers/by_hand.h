@@ -14,7 +14,7 @@
 /// An engine over a storage whose calls the test ends by hand.
 namespace canopy::test {
 
-/// Keeps records in memory, and ends calls when it is told to, or each at the next poll.
+/// Keeps records in memory, and ends calls when the test calls end(), or each at the next poll.
 class ByHand final : public PageStorage {
  public:
   struct Config {
@@ -28,7 +28,7 @@ class ByHand final : public PageStorage {
     std::vector<std::byte*> to;
     std::vector<const std::byte*> from;
     std::vector<Fate> fates;
-    PageKey space{};       ///< of a put
+    PageKey space{};       ///< the space of a put
     bool flushed = false;  ///< its space was flushed since it began
   };
   /// The one of the engine that was made last.
@@ -68,7 +68,7 @@ class ByHand final : public PageStorage {
     return reachable;
   }
 
-  /// All calls of a kind do their work, and are told by the next poll.
+  /// Does the work of all calls of a kind; the next poll returns them.
   void end(char kind, Fate fate = Fate::done) {
     const auto of_kind = [&](const Call& call) { return call.kind == kind; };
     for (Call& call : begun)
@@ -97,7 +97,7 @@ class ByHand final : public PageStorage {
   std::uint64_t record_bytes() const { return context_.record_bytes; }
 
   std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
-  std::vector<std::span<std::byte>> memory;  ///< that it was told of
+  std::vector<std::span<std::byte>> memory;  ///< arguments of use_memory()
   std::vector<Call> begun;
   std::vector<std::pair<StorageDone, Call>> ended;
   std::size_t removed = 0;
@@ -129,7 +129,7 @@ class ByHand final : public PageStorage {
   bool at_once_;
   Context context_;
   std::deque<Call> told_;
-  std::map<std::array<std::uint64_t, 4>, PageKey> spaces_;  ///< of each record that was ever put
+  std::map<std::array<std::uint64_t, 4>, PageKey> spaces_;  ///< the space of each record that was ever put
   std::uint64_t ended_last_ = 0;
 };
 

@@ -11,8 +11,8 @@
 
 namespace canopy::test {
 
-/// What is wrong with a text in Prometheus' format, by the rules of `promtool check metrics` that hold for any names.
-/// Empty: nothing. `samples` gets each sample by its name and labels, `kinds` each family's type.
+/// Returns the first error in a text in Prometheus' format, by the rules of `promtool check metrics` that hold for any
+/// names; empty if there is none. `samples` gets each sample by its name and labels, `kinds` each family's type.
 inline std::string flaw_of_metrics(const std::string& text, std::map<std::string, double>& samples,
                                    std::map<std::string, std::string>& kinds) {
   std::set<std::string> helps, ended;

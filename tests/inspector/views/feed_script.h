@@ -19,9 +19,9 @@ class FeedScript {
   /// A node of `pages` pages below `parent` (0: its namespace), with pages of its own. Returns its id.
   std::uint64_t add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space = 0, std::uint32_t hits = 0,
                     Tick last_access = 0);
-  /// The node's tokens, as a feed with `tokens: true` tells them. REQUIRES: header().tokens, and as many as its pages.
+  /// Adds the node's tokens, as a feed with `tokens: true` does. REQUIRES: header().tokens, and as many as its pages.
   void words(std::uint64_t node, const std::vector<Token>& tokens);
-  /// What the node is recognised by when it comes again.
+  /// Sets the digest by which the node is recognised when it comes again.
   void name(std::uint64_t node, std::uint64_t digest);
   void remove(std::uint64_t node);
   void lock(std::uint64_t node, std::uint32_t times = 1);
@@ -31,7 +31,7 @@ class FeedScript {
   void pin(std::uint64_t node, bool pinned);
   /// A pool of so many pages, with this limit.
   void pool(std::uint64_t pages, std::uint64_t limit);
-  /// An operation of which nothing is told.
+  /// Counts an operation without events.
   void skip() { ++commits_; }
   /// The request has inserted all but the last page.
   void commit_request(std::uint64_t id, std::uint32_t tokens);
@@ -78,7 +78,7 @@ class ScriptLink final : public inspector::LiveLink {
   /// Events were lost: those of the next bring() are a keyframe.
   void lap() { lapped_ = true; }
   std::vector<Command> sent;
-  std::string gone;  ///< why its engine writes no more
+  std::string gone;  ///< the reason why its engine has ended; empty: it has not
 
  private:
   Arrived next(std::span<const Event>& events) override {

@@ -7,7 +7,7 @@
 
 namespace canopy::test {
 
-/// What tests ask of the letters of a frame.
+/// The letters of a frame, and searches in them.
 class Ink : public inspector::ScreenText {
  public:
   /// All lines, from top to bottom of each window, apart by line breaks.

@@ -36,7 +36,7 @@ struct Stage {
     app = std::make_unique<inspector::App>(std::move(made), inspector::Settings{});
     draw();
   }
-  /// What the script has since, as one operation.
+  /// Brings the new events of the script as one operation.
   void turn(Operation operation = Operation::insert) {
     link->bring(script.commit(operation));
     draw();

@@ -20,7 +20,7 @@ struct StringMaker<canopy::cuda::Result> {
 namespace canopy::cuda {
 
 inline constexpr std::size_t kMiB = 1U << 20;
-inline constexpr std::size_t kPiece = 2 * kMiB;  ///< what the fake maps at least
+inline constexpr std::size_t kPiece = 2 * kMiB;  ///< the fake's smallest mapping
 
 #define OK(call) CHECK((call) == Result::success)
 #define MUST(call) REQUIRE((call) == Result::success)

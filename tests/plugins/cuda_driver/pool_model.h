@@ -33,7 +33,7 @@ struct Shape {
   std::vector<std::uint32_t> token_padding;  ///< by stream: bytes after each row
   std::uint32_t layers = 1, page_size = 1, segment_pages = 1, segments = 1;
   std::uint32_t stride_padding = 0;  ///< bytes after each page, each layer and each segment
-  std::uint32_t skew = 0;            ///< of the base address
+  std::uint32_t skew = 0;            ///< bytes by which the base address is not aligned
 };
 
 class PoolModel {
@@ -59,7 +59,7 @@ class PoolModel {
   const Shape& shape() const { return shape_; }
   std::uint32_t pages() const { return shape_.segments * shape_.segment_pages; }
   Block& stream(std::uint32_t s) { return streams_[s]; }
-  /// Where a row starts in copy() of its stream.
+  /// Returns the offset of a row in copy() of its stream.
   std::size_t row(std::uint32_t s, std::uint32_t layer, std::uint32_t page, std::uint32_t token) const {
     return shape_.skew + rows_[s][(std::size_t{layer} * pages() + page) * shape_.page_size + token];
   }

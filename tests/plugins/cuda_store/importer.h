@@ -2,11 +2,11 @@
 
 namespace cuda_store_test {
 
-/// How the test program is told to be the other process, and on which socket.
+/// Argument that makes the test program the other process; the number of its socket follows.
 inline constexpr const char* kImporter = "--importer";
 
-/// Takes memory from the socket, maps it so that it can only be read, compares; once more when the owner has given it
-/// back. 0: all was as told; else the number of the step that was not.
+/// Receives memory from the socket, maps it read-only and compares it; again after the owner has freed it. Returns 0 if
+/// all was as the owner described it; else the number of the first step that was not.
 int import_and_compare(int socket);
 
 }  // namespace cuda_store_test

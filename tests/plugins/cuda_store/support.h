@@ -1,6 +1,6 @@
 #pragma once
-/// What the tests of the CUDA store share. They run over whatever driver CANOPY_CUDA_DRIVER names: the fake, or a real
-/// one. The suite "fake" asks for things only the fake does.
+/// Helpers of the tests of the CUDA store. The tests run over the driver that CANOPY_CUDA_DRIVER names: the fake, or a
+/// real one. The suite "fake" needs functions that only the fake has.
 
 #include <canopy/base/random.h>
 #include <conformance/model/plugins.h>
@@ -173,7 +173,7 @@ inline std::shared_ptr<KVStore> small_store(const std::string& more = "", std::u
       "cuda", {16, 64, pages},
       "{ layers: 2, streams: { k: 64, v: 32 }, addresses: 1073741824, headroom: 0, staging: 4194304" + more + " }");
 }
-inline constexpr std::uint64_t kSmallSegment = 4 * kMiB;  ///< of small_store(): both streams
+inline constexpr std::uint64_t kSmallSegment = 4 * kMiB;  ///< bytes of a segment of small_store(), both streams
 inline constexpr std::uint64_t kSmallStreams = 2;
 
 }  // namespace cuda_store_test

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "told_replies.h"
+#include "reply_text.h"
 
 using namespace canopy;
 using namespace canopy::test;

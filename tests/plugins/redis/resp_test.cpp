@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "told_replies.h"
+#include "reply_text.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -22,10 +22,10 @@ const std::string kReplies = "+OK\r\n:1\r\n-MOVED 3999 127.0.0.1:6381\r\n$-1\r\n
                              "*2\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nx\r\n:6379\r\n$-1\r\n" + "+\r\n" + value(kPlaced);
 
 std::string told(std::string_view bytes, std::size_t most) {
-  ToldReplies replies(kPlaced);
+  ReplyText replies(kPlaced);
   RespReader reader(replies);
-  if (!feed(reader, bytes, most)) return "not RESP2 after\n" + replies.told();
-  return replies.told();
+  if (!feed(reader, bytes, most)) return "not RESP2 after\n" + replies.text();
+  return replies.text();
 }
 
 }  // namespace
@@ -40,11 +40,11 @@ TEST_CASE("replies are read as they are meant, and the same wherever they are cu
   CHECK(told(kReplies, kReplies.size()) == expected);
   for (std::size_t most = 1; most < 60; ++most) CHECK(told(kReplies, most) == expected);
   for (std::size_t cut = 0; cut <= kReplies.size(); ++cut) {
-    ToldReplies replies(kPlaced);
+    ReplyText replies(kPlaced);
     RespReader reader(replies);
     REQUIRE(feed(reader, std::string_view(kReplies).substr(0, cut), kReplies.size()));
     REQUIRE(feed(reader, std::string_view(kReplies).substr(cut), kReplies.size()));
-    CHECK(replies.told() == expected);
+    CHECK(replies.text() == expected);
   }
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a long value goes where it belongs, and the next reply is read behind
     for (const bool wanted : {true, false}) {
       const std::string stream = value(bytes) + ":5\r\n" + value(bytes) + ":6\r\n";
       for (const std::size_t most : {std::size_t{1000}, std::size_t{5000}, stream.size()}) {
-        ToldReplies replies(wanted ? bytes : 1);
+        ReplyText replies(wanted ? bytes : 1);
         RespReader reader(replies);
         REQUIRE(feed(reader, stream, most));
         std::string expected;
@@ -63,7 +63,7 @@ TEST_CASE("a long value goes where it belongs, and the next reply is read behind
           if (wanted || bytes <= RespReader::kLongestText) expected += std::string(bytes, 'v');
           expected += std::string(".\ninteger ") + number + " .\n";
         }
-        CHECK(replies.told() == expected);
+        CHECK(replies.text() == expected);
       }
     }
   }
@@ -72,15 +72,15 @@ TEST_CASE("a long value goes where it belongs, and the next reply is read behind
 TEST_CASE("a value that is not wanted any more does not touch its memory again") {
   const std::string stream = value(1000) + ":5\r\n";
   for (std::size_t cut = 0; cut < stream.size(); ++cut) {
-    ToldReplies replies(1000);
+    ReplyText replies(1000);
     RespReader reader(replies);
     REQUIRE(feed(reader, std::string_view(stream).substr(0, cut), cut));
     const bool began = reader.in_value();
     reader.drop_value();
     CHECK(!reader.in_value());
     REQUIRE(feed(reader, std::string_view(stream).substr(cut), 7));
-    CHECK(replies.told().starts_with(began ? "dropped 1000 .\n" : "value 1000 v"));
-    CHECK(replies.told().ends_with("integer 5 .\n"));
+    CHECK(replies.text().starts_with(began ? "dropped 1000 .\n" : "value 1000 v"));
+    CHECK(replies.text().ends_with("integer 5 .\n"));
   }
 }
 

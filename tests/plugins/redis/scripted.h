@@ -22,7 +22,7 @@ class ScriptedServer {
     std::vector<std::string> words;
     bool asking = false;  ///< ASKING came right before it
   };
-  /// What is answered instead, byte for byte. Nothing: what Redis would answer. kHangUp: the connection is closed.
+  /// Returns an answer, byte for byte. Nothing: Redis' own answer. kHangUp: the connection is closed.
   using Script = std::function<std::optional<std::string>(const Heard&)>;
   static constexpr const char* kHangUp = "hang up";
 
@@ -61,7 +61,7 @@ class ScriptedServer {
   std::thread thread_;
 };
 
-/// Whether a command is about a record, and not about the epoch of a space or the cluster.
+/// Returns true if a command is about a record, and not about the epoch of a space or the cluster.
 inline bool is_of_record(const ScriptedServer::Heard& heard) {
   return heard.words.size() > 1 && heard.words[1].starts_with("c1:") &&
          heard.words[1].find("epoch") == std::string::npos;

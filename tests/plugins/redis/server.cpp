@@ -17,7 +17,7 @@
 #include <cstring>
 #include <thread>
 
-#include "told_replies.h"
+#include "reply_text.h"
 
 namespace canopy::test {
 
@@ -153,14 +153,14 @@ std::string Server::say(const std::vector<std::string>& words) const {
   for (const std::string& word : words) command += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
   if (::send(socket.get(), command.data(), command.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(command.size()))
     return {};
-  ToldReplies replies(0);
+  ReplyText replies(0);
   redis::RespReader reader(replies);
   char bytes[4096];
-  while (!replies.told().ends_with(".\n")) {
+  while (!replies.text().ends_with(".\n")) {
     const ssize_t got = ::recv(socket.get(), bytes, sizeof bytes, 0);
     if (got <= 0 || !feed(reader, {bytes, static_cast<std::size_t>(got)}, 4096)) break;
   }
-  return replies.told();
+  return replies.text();
 }
 
 std::uint64_t Server::info(const std::string& section, const std::string& field) const {

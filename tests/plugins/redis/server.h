@@ -35,7 +35,7 @@ class Server {
 
   /// A client that says nothing.
   UniqueFd connect() const;
-  /// Sends a command and returns its answer: "status 0 OK.\n". An element a line, as ToldReplies has them.
+  /// Sends a command and returns its answer: "status 0 OK.\n". An element a line, as ReplyText has them.
   std::string say(const std::vector<std::string>& words) const;
   /// A number in what INFO answers: "exists:calls=" for example. 0 if it is not there.
   std::uint64_t info(const std::string& section, const std::string& field) const;
@@ -54,7 +54,7 @@ class Cluster {
   Cluster();
   Server& node(std::size_t i) { return *nodes_[i]; }  ///< 0 to 2: the masters, with a third of the slots each
   std::string id(std::size_t i) const { return ids_[i]; }
-  std::string addresses() const;  ///< of two of them
+  std::string addresses() const;  ///< addresses of two of them
   static constexpr std::size_t kNodes = 6;
   static std::size_t owner(std::uint16_t slot) { return slot / 5462; }
 

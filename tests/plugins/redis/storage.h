@@ -38,7 +38,7 @@ inline Keys blocks_of(std::uint32_t path, std::uint32_t pages, std::uint32_t fir
   return keys;
 }
 
-/// What is written to stderr while this lives.
+/// Captures stderr while it lives.
 class CapturedStderr {
  public:
   CapturedStderr() : kept_(::dup(2)) {

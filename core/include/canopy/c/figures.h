@@ -15,7 +15,7 @@ typedef struct canopy_engine_state {
   uint32_t groups;
   uint64_t live_requests;
   uint64_t spaces;             /**< namespaces so far */
-  uint64_t checks, violations; /**< of the ledger */
+  uint64_t checks, violations; /**< counts of the ledger */
   uint64_t digest;             /**< hash of results, victims and counters: the same for the same input */
 } canopy_engine_state;
 CANOPY_API canopy_code canopy_engine_get_state(const canopy_engine* engine, canopy_engine_state* state);
@@ -24,7 +24,7 @@ CANOPY_API canopy_code canopy_engine_get_state(const canopy_engine* engine, cano
 typedef struct canopy_counters {
   size_t size;
   uint64_t requests, prompt_tokens, hit_tokens;
-  uint64_t evict_calls, evicted_tokens; /**< of the first group */
+  uint64_t evict_calls, evicted_tokens; /**< counts of the first group */
   uint64_t finished, aborted, retracted;
   uint64_t repointed_pages; /**< pages replaced by ones that another request inserted first */
   uint64_t resizes, relocated_pages;
@@ -41,9 +41,9 @@ typedef struct canopy_pool {
 } canopy_pool;
 CANOPY_API canopy_code canopy_engine_pool(const canopy_engine* engine, uint32_t group, canopy_pool* pool);
 
-/** Writes a counter by its name: of the tiers below the pools, as in <canopy/feed/counters.h>, "hit_tokens_host"; of the
- * engine, as in <canopy/engine/counters.h>, "evicted_tokens". `row` and `column`: group, lane or outcome; 0 for a single
- * value. */
+/** Writes a counter by its name: of the tiers below the pools, as in <canopy/feed/counters.h>, "hit_tokens_host"; of
+ * the engine, as in <canopy/engine/counters.h>, "evicted_tokens". `row` and `column`: group, lane or outcome; 0 for a
+ * single value. */
 CANOPY_API canopy_code canopy_engine_counter(const canopy_engine* engine, const char* name, uint32_t row,
                                              uint32_t column, uint64_t* value);
 /** Returns the name of counter `i`, from 0; NULL behind the last one. The text is valid as long as the program. */

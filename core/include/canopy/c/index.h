@@ -51,7 +51,7 @@ typedef struct canopy_key {
   const uint32_t* words;
   size_t count;
   uint32_t space;
-  int32_t priority; /**< of the request */
+  int32_t priority; /**< priority of the request */
 } canopy_key;
 
 /** A receipt for a path. Copy it freely, change no field, and release one of the copies. All zero: it holds nothing. */

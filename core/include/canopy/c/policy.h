@@ -80,7 +80,7 @@ typedef struct canopy_policy {
   size_t size;
   const char* name;    /**< its name in an engine's file; not empty */
   const char* summary; /**< one line for lists */
-  const char* rule;    /**< what is evicted first, in words for a person; NULL: not known */
+  const char* rule;    /**< a sentence for people: the nodes that are evicted first; NULL: not known */
   /** A rank in words, "used {major:ago}" (<canopy/helpers/policy_text.h>). NULL: it is shown as two numbers. */
   const char* rank_text;
   void* context;

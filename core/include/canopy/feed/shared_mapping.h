@@ -24,8 +24,8 @@ class SharedMapping {
   /// descriptor is open for writing.
   bool let_write(std::size_t from, std::size_t bytes, bool write);
 
-  /// Replaces the memory by zeroed memory of this process, as if it had been cut short; cut() does not tell. Safe in a
-  /// forked child.
+  /// Replaces the memory by zeroed memory of this process, as if it had been cut short; cut() does not count it. Safe
+  /// in a forked child.
   void detach();
 
   explicit operator bool() const { return base_ != nullptr; }

@@ -6,8 +6,8 @@
 
 namespace canopy::test {
 
-/// An index that does nothing, answers what a test says, and counts the keys of each call to prefetch().
-struct SaidIndex : PrefixIndex {
+/// An index that does nothing. It returns what a test sets, and counts the keys of each call to prefetch().
+struct ScriptedIndex : PrefixIndex {
   Inserted inserted;
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }

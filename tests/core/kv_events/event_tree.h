@@ -12,8 +12,8 @@
 
 namespace canopy::test {
 
-/// The blocks that a reader of events holds: by group and name, what was told of each.
-struct ToldTree {
+/// The blocks that a reader of events knows, by group and name.
+struct EventTree {
   struct Block {
     std::uint64_t parent = 0;
     bool is_root = false;
@@ -23,7 +23,7 @@ struct ToldTree {
   std::map<std::pair<std::int64_t, std::uint64_t>, Block> blocks;
   std::uint64_t clears = 0;
 
-  /// What a careful consumer does with a batch.
+  /// Applies a batch as a careful consumer does.
   void take(const kv_events::EventBatch& batch) {
     for (const kv_events::Event& event : batch.events) {
       const auto hashes = batch.hashes_of(event);
@@ -50,13 +50,13 @@ struct ToldTree {
   }
 };
 
-/// What the engine's index holds, named from the root on by the chain itself.
+/// The blocks of the engine's index, named from the root on by the chain itself.
 class IndexTree final : public NodeVisitor {
  public:
   IndexTree(const Engine& engine, bool sglang, std::size_t groups) : engine_(engine), sglang_(sglang), groups_(groups) {
     engine.index().visit(*this);
   }
-  ToldTree tree;
+  EventTree tree;
 
  private:
   void node(const NodeView& node) override {

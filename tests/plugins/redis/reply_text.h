@@ -11,10 +11,11 @@
 
 namespace canopy::test {
 
-/// What a RespReader tells of a stream, as a line an element. Strings of `placed` bytes get memory of their own.
-class ToldReplies final : public redis::ReplySink {
+/// Writes the elements of a stream that a RespReader reports, one per line. Strings of `placed` bytes get memory of
+/// their own.
+class ReplyText final : public redis::ReplySink {
  public:
-  explicit ToldReplies(std::uint64_t placed) : placed_(placed) {}
+  explicit ReplyText(std::uint64_t placed) : placed_(placed) {}
 
   std::byte* place(std::uint64_t bytes) override {
     if (bytes != placed_) return nullptr;
@@ -22,19 +23,19 @@ class ToldReplies final : public redis::ReplySink {
   }
   void element(const redis::Element& element) override {
     constexpr const char* kKinds[] = {"status", "error", "integer", "text", "value", "dropped", "nil", "array"};
-    told_ += kKinds[static_cast<std::size_t>(element.kind)];
-    told_ += " " + std::to_string(element.number) + " ";
+    text_ += kKinds[static_cast<std::size_t>(element.kind)];
+    text_ += " " + std::to_string(element.number) + " ";
     if (element.kind == redis::Element::Kind::value)
-      told_.append(reinterpret_cast<const char*>(memory_.back().data()), memory_.back().size());
-    told_ += element.text;
-    told_ += element.last ? ".\n" : ",\n";
+      text_.append(reinterpret_cast<const char*>(memory_.back().data()), memory_.back().size());
+    text_ += element.text;
+    text_ += element.last ? ".\n" : ",\n";
   }
-  const std::string& told() const { return told_; }
+  const std::string& text() const { return text_; }
 
  private:
   std::uint64_t placed_;
   std::vector<std::vector<std::byte>> memory_;
-  std::string told_;
+  std::string text_;
 };
 
 /// Gives the reader bytes as a socket does: into its room, which is never empty, at most `most` at a time. False: they
