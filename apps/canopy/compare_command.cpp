@@ -180,9 +180,9 @@ Result<lab::Comparison> comparison_of(const CompareArguments& arguments, const s
     auto trace = trace_of(arguments, source, engine, options.contenders, registry);
     if (!trace) return trace.error();
     if (trace->stopped) break;
-    if (arguments.warm_up >= trace->asked.size())
+    if (arguments.warm_up >= trace->arrivals.size())
       return Error{fmt::format("--warm-up {}: the trace has {} requests, so none would be counted", arguments.warm_up,
-                               trace->asked.size())};
+                               trace->arrivals.size())};
     if (options.capacities.empty()) {
       auto known = shares_of(std::move(capacities), trace->history.distinct_units() * unit, unit);
       if (!known) return known.error();

@@ -1,8 +1,8 @@
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
+#include <mirror/feed_lines.h>
 #include <mirror/mirror.h>
-#include <mirror/told_lines.h>
 #include <sources/attachment.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -162,10 +162,11 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
          false, false},
         terminal);
   Shape uses = of_tokens("Distinct tokens by the number of prompts that had them", grouped, facts.distinct_tokens);
-  Shape turns = of_requests(facts.turns_told ? "Requests by turn"
-                                             : "Requests by turn (not in the file: a prompt that begins with all of an "
-                                               "earlier one is its next turn)",
-                            grouped, facts.requests);
+  Shape turns =
+      of_requests(facts.turns_given ? "Requests by turn"
+                                    : "Requests by turn (not in the file: a prompt that begins with all of an "
+                                      "earlier one is its next turn)",
+                  grouped, facts.requests);
   uses.counts = turns.counts = true;
   print(facts.uses, uses, terminal);
   print(facts.lifetimes,

@@ -167,7 +167,7 @@ class FileSink final : public FeedSink {
   Zeroed memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;
-  std::optional<RecordingSum> sum_;  ///< of the header and what was written
+  std::optional<RecordingSum> sum_;  ///< sum of the header and the written events
   std::uint64_t taken_ = 0, write_at_us_ = 0;
   AtFork own_{[](void* sink) noexcept { static_cast<FileSink*>(sink)->leave(); }, this};
 };

@@ -164,7 +164,7 @@ bool TreeQueue::turn() {
     while (when_full_ == WhenFull::wait && !has_room(at_ + size_ / 2))
       std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  // A loss anew even where all is lost already: the reader may have asked for the resync before.
+  // A new loss even if everything is lost already: the reader may have requested the resync before.
   if (useless_.load(std::memory_order_acquire) && useless_.exchange(false)) {
     wanted_.store(false, std::memory_order_relaxed);
     lost();

@@ -1,6 +1,6 @@
 #include "history.h"
 
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include <algorithm>
 #include <utility>
@@ -123,7 +123,7 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
     evicted_ += node.length;
     lost_.push_back({row_of(node.space), 0, node.length});
   }
-  if (node.matches != 0 || node.told_late || cause == EvictionCause::flush) return;
+  if (node.matches != 0 || node.reported_late || cause == EvictionCause::flush) return;
   bucket.counts[Count::wasted] += node.length;
   tenant[Count::wasted] += node.length;
   bucket.waste.add(figure(node, node.length));

@@ -84,7 +84,7 @@ class Apply {
   /// Records an added or removed child. A leaf of a whole-path group waits to be evicted; its parent does not.
   void count_child(MirrorNode& parent, bool more);
   /// Calls the watcher before the node leaves the tree.
-  void tell_removed(const MirrorNode& node) const;
+  void report_removal(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
   void count_match(std::uint64_t node);
   void count_tenant(const MirrorRequest& request);

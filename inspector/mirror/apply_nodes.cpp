@@ -61,8 +61,8 @@ void Apply::operator()(const event::NodeAdded& added) {
   node.length = added.length;
   node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
   node.added_at = state_.commits + 1;
-  node.told_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
-  node.added_us = node.used_us = node.told_late ? kTimeNotKnown : state_.us;
+  node.reported_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
+  node.added_us = node.used_us = node.reported_late ? kTimeNotKnown : state_.us;
   node.used_work = state_.prompt_tokens;
   attach(slot, parent, node.space);
   ++state_.node_count;
@@ -157,7 +157,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   if (watcher_) watcher_->split(above);
 }
 
-void Apply::tell_removed(const MirrorNode& node) const {
+void Apply::report_removal(const MirrorNode& node) const {
   if (!watcher_) return;
   for (std::size_t g = 0; g < groups(); ++g)
     if (node.has(g)) watcher_->left(node, g, state_.now.line.operation);
@@ -196,7 +196,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
   MirrorNode* found = state_.writable(bits(removed.node));
   if (!found || found->children > 0) return;
   MirrorNode& node = *found;
-  tell_removed(node);
+  report_removal(node);
   bury(node);
   if (node.has(0)) state_.evicted_tokens += node.length;
   for (std::size_t g = 0; g < groups(); ++g) {
@@ -293,7 +293,7 @@ void Apply::bury(const MirrorNode& node) {
 void Apply::operator()(const event::Cleared&) {
   state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
-    tell_removed(std::as_const(state_.nodes)[slot]);
+    report_removal(std::as_const(state_.nodes)[slot]);
     bury(std::as_const(state_.nodes)[slot]);
     for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
   });

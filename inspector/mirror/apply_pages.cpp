@@ -65,7 +65,9 @@ void Apply::operator()(const event::NodePages& pages) {
   const std::size_t g = pages.group;
   if (!node->has(g)) {
     using Filled = CommitSoFar::Filled;
-    state_.now.filled = node->lost >> g & 1 ? Filled::lost : node->told_late ? Filled::not_known : Filled::never_kept;
+    state_.now.filled = node->lost >> g & 1   ? Filled::lost
+                        : node->reported_late ? Filled::not_known
+                                              : Filled::never_kept;
     node->resident = static_cast<std::uint16_t>(node->resident | 1U << g);
     node->lost = static_cast<std::uint16_t>(node->lost & ~(1U << g));
     count(*node, g, true);
@@ -110,8 +112,8 @@ void Apply::operator()(const event::SegmentChanged& changed) {
 }
 
 void Apply::operator()(const event::Totals& totals) {
-  state_.pools[totals.group].told = {totals.free, totals.evictable / state_.page_size,
-                                     totals.protected_ / state_.page_size, totals.owned};
+  state_.pools[totals.group].reported = {totals.free, totals.evictable / state_.page_size,
+                                         totals.protected_ / state_.page_size, totals.owned};
   state_.now.totalled = true;
 }
 

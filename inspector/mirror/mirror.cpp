@@ -147,7 +147,7 @@ void Mirror::forget() {
   state_.node_count = 0;
   for (MirrorPool& pool : state_.pools) {
     pool.pages = 0;
-    pool.counted = pool.told = {};
+    pool.counted = pool.reported = {};
     pool.waiting = 0;
     pool.owner.clear();
     pool.rank.clear();
@@ -186,10 +186,11 @@ void Mirror::commit(const Event& event) {
   if (state_.now.totalled) {
     state_.drift = 0;
     if (!state_.no_nodes.empty())  // no counts of its own to compare
-      for (MirrorPool& pool : state_.pools) pool.counted = pool.told;
+      for (MirrorPool& pool : state_.pools) pool.counted = pool.reported;
     for (const MirrorPool& pool : state_.pools)
-      state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
-                      apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.owned, pool.told.owned);
+      state_.drift +=
+          apart(pool.counted.free, pool.reported.free) + apart(pool.counted.evictable, pool.reported.evictable) +
+          apart(pool.counted.protected_, pool.reported.protected_) + apart(pool.counted.owned, pool.reported.owned);
     for (const Mirror& below : below_) state_.drift += below.drift();
     state_.most_drift = std::max(state_.most_drift, state_.drift);
   }

@@ -32,7 +32,7 @@ struct MirrorNode {
   Units begin = 0, length = 0;
   std::uint16_t resident = 0;  ///< bit g: group g has its pages
   std::uint16_t lost = 0;      ///< bit g: its pages of group g were evicted
-  bool told_late = false;      ///< true if it existed before the mirror: its earlier losses are unknown
+  bool reported_late = false;  ///< true if it existed before the mirror: its earlier losses are unknown
   std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole-path group: own locks + held children; else: locks over it
   std::uint32_t hits = 0, inserts = 0;           ///< as the index counts them
   std::uint32_t matches = 0;  ///< requests whose match covered it when they began, since the mirror began

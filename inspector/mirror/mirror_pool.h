@@ -24,7 +24,7 @@ struct MirrorPool {
     std::uint64_t free = 0, evictable = 0, protected_ = 0, owned = 0;  ///< pages
     friend bool operator==(const Sums&, const Sums&) = default;
   };
-  Sums counted, told;
+  Sums counted, reported;
   std::uint64_t waiting = 0;  ///< nodes that wait to be evicted
   /// Pool size reported by a caller that uses an index without an engine. Individual pages are unknown, so the outer
   /// `pages` stays 0 and the owned pages are the rest. `pages` here is 0 if nothing was reported.

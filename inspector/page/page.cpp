@@ -111,7 +111,7 @@ struct InspectorPage {
                       [](const std::string&) { return "this browser"; }});
     if (!feeds.empty()) app->offer({[this] { return feeds; }, ask, {}});
   }
-  /// Asks the server for a feed. Its link comes with the feed's header.
+  /// Requests a feed from the server. Its link comes with the feed's header.
   static Result<std::unique_ptr<Link>> ask(const std::string& name) {
     page_attach(name.data(), name.size());
     return std::unique_ptr<Link>();
@@ -124,7 +124,7 @@ struct InspectorPage {
 InspectorPage page;
 
 struct NamedKey {
-  std::string_view name;  ///< of KeyboardEvent.key
+  std::string_view name;  ///< value of KeyboardEvent.key
   ImGuiKey key;
 };
 constexpr NamedKey kKeys[] = {{"Tab", ImGuiKey_Tab},

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include <iterator>
 

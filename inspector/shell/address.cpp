@@ -96,7 +96,7 @@ std::string address_of(const App& app) {
 }
 
 void go_to(App& app, std::string_view address) {
-  // What an address does not name is as it was at first.
+  // Everything that an address does not name is as it was at first.
   Selection& selection = app.selection();
   app.leave_full_window();
   app.bring_to_front(App::first_tab());

@@ -231,8 +231,8 @@ bool title_double_clicked(const Area& area) {
 
 std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
   const bool known = info.not_in_events == nullptr || !scene.mirror.is_from_events();
-  const bool told = !info.needs_nodes || scene.mirror.no_nodes().empty();
-  return known && told ? panel.note(scene) : std::string();
+  const bool has_nodes = !info.needs_nodes || scene.mirror.no_nodes().empty();
+  return known && has_nodes ? panel.note(scene) : std::string();
 }
 
 }  // namespace

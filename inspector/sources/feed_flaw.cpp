@@ -5,7 +5,7 @@
 namespace canopy::inspector {
 
 std::string flaw_of(const FeedShape& shape) {
-  constexpr Units kMostPageSize = 65536;  // of any engine
+  constexpr Units kMostPageSize = 65536;  // limit of every engine
   constexpr std::size_t kVersion = sizeof(shape.magic) - 1;
   const char version = shape.magic[kVersion];  // a digit; otherwise it is no feed, and the byte must not be printed
   if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9') return kNotAFeed;

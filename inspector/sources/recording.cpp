@@ -26,8 +26,8 @@ Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedByte
   if (!flaw.empty()) return cannot(flaw);
   const auto& marks = *reinterpret_cast<const FeedHeader*>(bytes.data());
   recording->mark_ = marks.closed.load(std::memory_order_relaxed);
-  recording->told_events_ = marks.committed.load(std::memory_order_relaxed);
-  recording->told_sum_ = marks.sum.load(std::memory_order_relaxed);
+  recording->marked_events_ = marks.committed.load(std::memory_order_relaxed);
+  recording->marked_sum_ = marks.sum.load(std::memory_order_relaxed);
   recording->sum_ = RecordingSum(header);
   recording->end_ = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
   recording->partial_ = (bytes.size() - FeedHeader::kBytes) % sizeof(Event) != 0;
@@ -69,11 +69,11 @@ Doubts Recording::doubts() const {
     default:
       return one(Kind::damaged, 1, "the header of the recording is damaged");
   }
-  if (end_ < told_events_)
-    return one(Kind::cut, told_events_ - end_,
-               "the recording was cut: it has " + grouped(end_) + " of the " + plural(told_events_, "event") +
+  if (end_ < marked_events_)
+    return one(Kind::cut, marked_events_ - end_,
+               "the recording was cut: it has " + grouped(end_) + " of the " + plural(marked_events_, "event") +
                    " that its writer wrote");
-  if (end_ > told_events_ || partial_ || sum_.value() != told_sum_)
+  if (end_ > marked_events_ || partial_ || sum_.value() != marked_sum_)
     return one(Kind::damaged, 1, "the recording was damaged: its content is not that which its writer wrote");
   return {};
 }

@@ -65,10 +65,10 @@ class Recording {
 
   std::unique_ptr<RecordedBytes> memory_;
   FeedShape shape_;
-  std::uint32_t mark_ = 0;                        ///< one of RecordingEnd
-  std::uint64_t told_events_ = 0, told_sum_ = 0;  ///< events and their sum, by the mark
-  bool partial_ = false;                          ///< the file ends within an event
-  RecordingSum sum_{FeedShape{}};                 ///< sum of the scanned part
+  std::uint32_t mark_ = 0;                            ///< one of RecordingEnd
+  std::uint64_t marked_events_ = 0, marked_sum_ = 0;  ///< events and their sum, by the mark
+  bool partial_ = false;                              ///< the file ends within an event
+  RecordingSum sum_{FeedShape{}};                     ///< sum of the scanned part
   const Event* events_ = nullptr;
   std::uint64_t commits_ = 0, whole_ = 0;                 ///< whole_: events up to the last commit
   std::uint64_t next_ = 0, end_ = 0;                      ///< event numbers: the next to scan, and the end

@@ -32,7 +32,7 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
   if (file.error != 0) return cannot(std::strerror(file.error));
   if (!file.descriptor) return cannot("expected a regular file");
   auto memory = std::make_unique<MappedBytes>();
-  // An empty file cannot be mapped: begin() then says that it is too short.
+  // An empty file cannot be mapped: begin() then reports that it is too short.
   if (file.facts.st_size > 0 && !memory->map(file.descriptor.get(), static_cast<std::size_t>(file.facts.st_size)))
     return cannot(std::strerror(errno));
   return begin(std::move(memory), path);

@@ -1,7 +1,7 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include <algorithm>
 

@@ -85,8 +85,8 @@ std::string state_words(const Mirror& mirror, const MirrorNode& node, std::size_
       if (mirror.is_from_events()) return "removed from this group, while blocks below it stay";
       return "a tombstone (gap): its pages of this group were evicted";
     case NodeState::without:
-      return node.told_late ? "no pages of this group; its state before attaching is not known"
-                            : "no pages of this group were kept here";
+      return node.reported_late ? "no pages of this group; its state before attaching is not known"
+                                : "no pages of this group were kept here";
     case NodeState::evictable:
       break;
   }

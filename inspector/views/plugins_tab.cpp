@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include <algorithm>
 #include <string_view>

@@ -117,9 +117,9 @@ void Gpu::fail(std::string sentence) {
 
 const char* Gpu::failure() {
   if (failure_.empty()) return nullptr;
-  told_ = failure_;
+  reported_ = failure_;
   if (!broken_) failure_.clear();
-  return told_.c_str();
+  return reported_.c_str();
 }
 
 bool Gpu::wait(StreamHandle stream) {

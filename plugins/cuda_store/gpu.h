@@ -56,7 +56,7 @@ class Gpu {
   ModuleHandle module_ = nullptr;
   FunctionHandle functions_[5][3] = {};  ///< by kernel, and by width 16, 4, 1
   std::uint32_t multiprocessors_ = 0;
-  std::string failure_, told_;
+  std::string failure_, reported_;
   bool broken_ = false;
 };
 

@@ -64,7 +64,7 @@ Rank Hazard::rank(const NodeFacts& node) {
   double worth = tree_.index(tree_.group(node.space, tag.of_class()), age, bin);
   // A use of the node would also use its parent. If the last client of the parent reported that its session ended, the
   // node is worth at most as much as the parent: it is left over from an earlier turn of the same session.
-  if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
+  if (reports_ends_ && node.parent_tag && *node.parent_tag != 0)
     if (const NodeTag parent{*node.parent_tag}; session_ended_in(parent.of_class()))
       worth = std::min(worth, tree_.index(tree_.group(node.space, parent.of_class()), parent.age(now)));
   if (config_.cost_weight > 0 || config_.first_turns != 1)
@@ -96,7 +96,7 @@ void Hazard::ended(const RequestFacts& request, Path& path) {
   const auto prints = prompt_prints(request);
   for (std::size_t i = 0; i < kAhead; ++i) history_.prefetch(prints, i);
   learn(request.clock);
-  ends_told_ |= (request.hints & hint::kSessionEnded) != 0;
+  reports_ends_ |= (request.hints & hint::kSessionEnded) != 0;
   const bool retracted = request.ending == Ending::retracted;  // it arrives again
   const auto running = arrived_.find(request.id);
   const Tick arrived = running == arrived_.end() ? 0 : running->second;

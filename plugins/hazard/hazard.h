@@ -60,7 +60,7 @@ class Hazard final : public EvictionStrategy {
   std::unordered_map<std::uint64_t, Tick> arrived_;  ///< last arrivals of requests that have not ended, by id
   std::vector<PrefixHistory::Entry*> strides_;       ///< strides of the ending request's prompt
   bool lru_ranks_ = false;                           ///< true if lru ruled when all nodes were last ranked
-  bool ends_told_ = false;                           ///< true if a client has reported an end of a session
+  bool reports_ends_ = false;                        ///< true if a client has reported an end of a session
   double fitted_ = 0;                                ///< time of the last fit
   double counted_for_ = 0;                           ///< ages counted before the last fit; they fade as counts do
 };

@@ -115,7 +115,7 @@ class SimStorage final : public PageStorage {
   StorageDone end(Call& call) {
     try {
       return end_of(call);
-    } catch (const std::bad_alloc&) {  // of a put: what was kept so far may stay
+    } catch (const std::bad_alloc&) {  // in a put: the records kept so far may stay
       std::ranges::fill(call.fates, Fate::failed);
       return {.ticket = call.ticket, .fate = Fate::failed, .fates = call.fates};
     }

@@ -147,9 +147,9 @@ std::string compare_with(const Comparing& order) {
     auto trace = lab::read_trace(*source, reading, {});
     if (!trace) return trace.error();
     if (trace->stopped) return lab::Comparison{};
-    if (order.warm_up >= trace->asked.size())
+    if (order.warm_up >= trace->arrivals.size())
       return Error{fmt::format("compare: the source has {}, and a warm-up of {} leaves none to count",
-                               plural(trace->asked.size(), "request"), order.warm_up)};
+                               plural(trace->arrivals.size(), "request"), order.warm_up)};
     return lab::compare(*trace, registry(), options, [&](double share, std::uint64_t done) {
       ends.look();
       if (!order.progress.is_none()) ends.call([&] { order.progress(share, done); });

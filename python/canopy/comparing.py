@@ -29,7 +29,7 @@ def _figures(kind: type, found: dict[str, Any]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
-    """What several policies reuse at several capacities. Counts are tokens unless the name says otherwise."""
+    """Results of several policies at several capacities. Counts are tokens unless the name says otherwise."""
 
     source: str
     page_size: int

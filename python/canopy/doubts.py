@@ -1,4 +1,4 @@
-"""Reasons why figures are not those of what was asked for."""
+"""Reasons why figures are not those of the call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class DoubtWarning(RuntimeWarning):
-    """The figures of a call are not those of what was asked for, or may not be: a component was refused memory, or an input
+    """The figures of a call are not those of its arguments, or may not be: a component was refused memory, or an input
     changed while it was read."""
 
 

@@ -154,8 +154,8 @@ def test_a_look_between_an_announced_insert_and_the_insert_loses_no_reason(feed)
     feed.requests.committed(request, None, 4, 8)
     request.output_ids += [1]  # an insert is announced while the request decodes
     feed.requests.inserts(request, None, 4, 12)
-    looks, tell = [], feed.requests._tell
-    feed.requests._tell = lambda told, phase, computed: looks.append(phase) or tell(told, phase, computed)
+    looks, send = [], feed.requests._send
+    feed.requests._send = lambda sent, phase, computed: looks.append(phase) or send(sent, phase, computed)
     feed.requests.look()
     assert not looks
     feed.index.insert(range(1, 13), range(4, 16))

@@ -87,10 +87,10 @@ void PrefixCache::check_integrity() const {
     }
   } walk;
   index_->visit(walk);
-  const SizeInfo told = size_info();
-  if (walk.sizes.evictable != told.evictable || walk.sizes.protected_ != told.protected_)
-    fail("the cache reports {} evictable and {} protected tokens, but its nodes hold {} and {}", told.evictable,
-         told.protected_, walk.sizes.evictable, walk.sizes.protected_);
+  const SizeInfo reported = size_info();
+  if (walk.sizes.evictable != reported.evictable || walk.sizes.protected_ != reported.protected_)
+    fail("the cache reports {} evictable and {} protected tokens, but its nodes hold {} and {}", reported.evictable,
+         reported.protected_, walk.sizes.evictable, walk.sizes.protected_);
 }
 
 std::vector<Slot> PrefixCache::slots_of(std::span<const Page> pages) const {

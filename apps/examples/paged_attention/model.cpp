@@ -61,15 +61,15 @@ std::vector<double> Model::attention(std::uint32_t layer, std::span<const Token>
   const auto at = [&](const std::vector<std::byte>& packed, std::size_t token, std::uint32_t i) {
     return double{number_at(packed.data() + token * row_bytes(), i, element)};
   };
-  const auto asked = query(layer, tokens);
-  std::vector<double> output(asked.size());
+  const auto queries = query(layer, tokens);
+  std::vector<double> output(queries.size());
   for (std::uint32_t head = 0; head < query_heads; ++head) {
     const std::uint32_t kv_start = head / (query_heads / kv_heads) * head_dim;
     std::vector<double> weights;
     for (std::size_t token = 0; token < tokens.size(); ++token) {
       double score = 0;
       for (std::uint32_t d = 0; d < head_dim; ++d)
-        score += double{asked[head * head_dim + d]} * at(keys, token, kv_start + d);
+        score += double{queries[head * head_dim + d]} * at(keys, token, kv_start + d);
       weights.push_back(score / std::sqrt(static_cast<double>(head_dim)));
     }
     const double largest = *std::max_element(weights.begin(), weights.end());

@@ -165,7 +165,7 @@ class SmallHazard final : public canopy::EvictionStrategy {
     if (bin < kBins) life.returned[bin] += weight, life.left -= weight;
   }
 
-  /// Counts the bins that are over, and computes all indexes anew.
+  /// Counts the bins that are over, and computes all indexes again.
   void fit(double part) {
     for (Counts& counts : counts_)
       for (std::size_t b = 0; b < kBins; ++b) counts.returned[b] *= part, counts.survived[b] *= part;

@@ -86,7 +86,7 @@ class Server {
     ++begun_;
   }
 
-  /// Makes one step of a request: a chunk of its prefill, or a token. Returns false if it then runs no longer.
+  /// Makes one step of a request: a chunk of its prefill, or a token. Returns false if it no longer runs.
   bool advance(Running& one) {
     Request& request = one.request;
     const auto length = static_cast<std::uint32_t>(request.tokens().size()), computed = request.computed();

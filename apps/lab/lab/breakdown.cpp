@@ -85,33 +85,33 @@ std::optional<Fairness> fairness_of(const std::vector<Slice>& slices) {
 
 Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_depth, const RecomputeConfig& recompute)
     : trace_(trace),
-      from_(static_cast<std::uint32_t>(std::min<std::uint64_t>(warm_up, trace.asked.size()))),
+      from_(static_cast<std::uint32_t>(std::min<std::uint64_t>(warm_up, trace.arrivals.size()))),
       flop_depth_(flop_depth),
       recompute_(recompute) {
-  for (std::size_t i = from_; i < trace.asked.size(); ++i) {
-    prompt_tokens_ += trace.asked[i].prompt_tokens;
-    prompt_flops_ += flops(trace.asked[i].prompt_tokens);
+  for (std::size_t i = from_; i < trace.arrivals.size(); ++i) {
+    prompt_tokens_ += trace.arrivals[i].prompt_tokens;
+    prompt_flops_ += flops(trace.arrivals[i].prompt_tokens);
   }
-  for (const Asked& asked : trace.asked) has_times_ |= asked.arrival_ms != trace.asked[0].arrival_ms;
+  for (const Arrival& arrival : trace.arrivals) has_times_ |= arrival.arrival_ms != trace.arrivals[0].arrival_ms;
   const auto binned = [](const Bins& bins, std::uint64_t value) {
     return std::pair(bins.of(value), bins.names[bins.of(value)]);
   };
   if (trace.spaces.size() > 1)
     sort_by("namespace", [&](std::uint32_t request) {
-      const std::uint32_t space = trace_.asked[request].space;
+      const std::uint32_t space = trace_.arrivals[request].space;
       const std::string& name = trace_.spaces[space];
       return std::pair(std::size_t{space}, shown_name(name));
     });
   sort_by("turn", [&](std::uint32_t request) { return binned(turns(), trace_.history.turn(request)); });
   sort_by("new tokens", [&](std::uint32_t request) {
     const std::uint64_t seen = trace_.tokens(request, trace_.history.seen(request));
-    return binned(new_tokens(), trace_.asked[request].prompt_tokens - seen);
+    return binned(new_tokens(), trace_.arrivals[request].prompt_tokens - seen);
   });
-  sort_by("answer", [&](std::uint32_t request) { return binned(answers(), trace_.asked[request].output_tokens); });
-  const auto differs = [&](const Asked& asked) { return asked.priority != trace.asked[0].priority; };
-  if (std::any_of(trace.asked.begin(), trace.asked.end(), differs))
+  sort_by("answer", [&](std::uint32_t request) { return binned(answers(), trace_.arrivals[request].output_tokens); });
+  const auto differs = [&](const Arrival& arrival) { return arrival.priority != trace.arrivals[0].priority; };
+  if (std::any_of(trace.arrivals.begin(), trace.arrivals.end(), differs))
     sort_by("priority", [&](std::uint32_t request) {
-      const std::int32_t priority = trace_.asked[request].priority;
+      const std::int32_t priority = trace_.arrivals[request].priority;
       return std::pair(static_cast<std::size_t>(std::int64_t{priority} - INT32_MIN), std::to_string(priority));
     });
 }
@@ -120,7 +120,7 @@ Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_dept
 template <class NameOf>
 void Breakdown::sort_by(const char* kind, NameOf&& name_of) {
   std::map<std::size_t, std::string> names;
-  const auto requests = static_cast<std::uint32_t>(trace_.asked.size());
+  const auto requests = static_cast<std::uint32_t>(trace_.arrivals.size());
   for (std::uint32_t request = from_; request < requests; ++request) names.insert(name_of(request));
   std::map<std::size_t, std::uint32_t> places;
   for (auto& [key, name] : names) {
@@ -131,7 +131,7 @@ void Breakdown::sort_by(const char* kind, NameOf&& name_of) {
   for (std::uint32_t request = from_; request < requests; ++request) {
     Slice& slice = slices_[of[request] = places.at(name_of(request).first)];
     ++slice.requests;
-    slice.prompt_tokens += trace_.asked[request].prompt_tokens;
+    slice.prompt_tokens += trace_.arrivals[request].prompt_tokens;
     slice.seen_tokens += trace_.tokens(request, trace_.history.seen(request));
   }
 }
@@ -147,17 +147,17 @@ void Breakdown::fill(Row& row, std::span<const Units> hits, bool keep) const {
   row.stretch_tokens.assign(kStretches, 0);
   double hit_flops = 0;
   std::uint64_t prefill_us = 0;
-  const std::uint64_t counted = trace_.asked.size() - from_;
-  for (std::uint32_t request = from_; request < trace_.asked.size(); ++request) {
+  const std::uint64_t counted = trace_.arrivals.size() - from_;
+  for (std::uint32_t request = from_; request < trace_.arrivals.size(); ++request) {
     const std::uint64_t tokens = trace_.tokens(request, hits[request]);
     row.hit_tokens += tokens;
     row.stretch_tokens[(request - from_) * kStretches / counted] += tokens;
     hit_flops += flops(tokens);
-    const std::uint64_t rest = trace_.asked[request].prompt_tokens - tokens;
+    const std::uint64_t rest = trace_.arrivals[request].prompt_tokens - tokens;
     prefill_us += recompute_.us(static_cast<Units>(tokens), static_cast<Units>(rest));
     for (const auto& of : slice_of_) row.slices[of[request]].hit_tokens += tokens;
   }
-  for (std::uint32_t request = 0; keep && request < trace_.asked.size(); ++request)
+  for (std::uint32_t request = 0; keep && request < trace_.arrivals.size(); ++request)
     row.request_tokens.push_back(static_cast<std::uint32_t>(trace_.tokens(request, hits[request])));
   row.hit_rate = prompt_tokens_ ? static_cast<double>(row.hit_tokens) / static_cast<double>(prompt_tokens_) : 0;
   row.flop_hit_rate = prompt_flops_ > 0 ? hit_flops / prompt_flops_ : 0;
@@ -168,14 +168,14 @@ void Breakdown::fill(Row& row, std::span<const Units> hits, bool keep) const {
 
 double Breakdown::hit_rate(std::span<const Units> hits) const {
   std::uint64_t tokens = 0;
-  for (std::uint32_t request = from_; request < trace_.asked.size(); ++request)
+  for (std::uint32_t request = from_; request < trace_.arrivals.size(); ++request)
     tokens += trace_.tokens(request, hits[request]);
   return prompt_tokens_ ? static_cast<double>(tokens) / static_cast<double>(prompt_tokens_) : 0;
 }
 
 Regret Breakdown::regret_of(std::span<const Units> hits) const {
   Regret regret{0, has_times_ ? ages().empty() : std::vector<RegretBin>(), depths().empty(), turns().empty()};
-  for (std::uint32_t request = from_; request < trace_.asked.size(); ++request)
+  for (std::uint32_t request = from_; request < trace_.arrivals.size(); ++request)
     for (const Reuse& reuse : trace_.history.reuses(request)) {
       if (reuse.end <= hits[request]) continue;
       const std::uint64_t begin = trace_.tokens(request, std::max(reuse.begin, hits[request]));
@@ -184,7 +184,7 @@ Regret Breakdown::regret_of(std::span<const Units> hits) const {
       regret.by_turn[turns().of(trace_.history.turn(request))].tokens += end - begin;
       if (has_times_) {
         // The clocks of a trace's frontends may differ, so a later request may have an earlier time.
-        const std::uint64_t then = trace_.asked[reuse.by].arrival_ms, now = trace_.asked[request].arrival_ms;
+        const std::uint64_t then = trace_.arrivals[reuse.by].arrival_ms, now = trace_.arrivals[request].arrival_ms;
         regret.by_age[ages().of(now - std::min(now, then))].tokens += end - begin;
       }
       for (std::uint64_t at = begin; at < end;) {

@@ -103,7 +103,7 @@ class Comparing {
     const History& history = trace_.history;
     comparison_.page_size = trace_.cut.unit;
     comparison_.blocks = trace_.cut.partial;
-    comparison_.requests = trace_.asked.size();
+    comparison_.requests = trace_.arrivals.size();
     comparison_.warm_up = options_.warm_up;
     comparison_.prompt_tokens = breakdown_.prompt_tokens();
     comparison_.flop_depth = options_.flop_depth;
@@ -120,12 +120,12 @@ class Comparing {
     }
     std::uint64_t first = kUnlimited, first_counted = kUnlimited, last = 0;
     for (std::uint32_t request = 0; request < history.requests(); ++request) {
-      const Asked& asked = trace_.asked[request];
+      const Arrival& arrival = trace_.arrivals[request];
       comparison_.largest_request =
           std::max(comparison_.largest_request, trace_.tokens(request, history.units(request)));
-      first = std::min(first, asked.arrival_ms);
-      if (request >= options_.warm_up) first_counted = std::min(first_counted, asked.arrival_ms);
-      last = std::max(last, asked.arrival_ms);
+      first = std::min(first, arrival.arrival_ms);
+      if (request >= options_.warm_up) first_counted = std::min(first_counted, arrival.arrival_ms);
+      last = std::max(last, arrival.arrival_ms);
     }
     comparison_.trace_ms = last - std::min(first, last);
     comparison_.counted_ms = last - std::min(first_counted, last);
@@ -181,7 +181,7 @@ class Comparing {
         board_.threads -= threads - i;
         break;
       }
-    const auto all = static_cast<double>(tasks_.size()) * static_cast<double>(trace_.asked.size());
+    const auto all = static_cast<double>(tasks_.size()) * static_cast<double>(trace_.arrivals.size());
     std::unique_lock lock(board_.mutex);
     while (!board_.ended.wait_for(lock, std::chrono::milliseconds(100), [&] { return board_.threads == 0; })) {
       const std::uint64_t done = board_.requests;
@@ -227,7 +227,7 @@ class Comparing {
       if (auto error = replay(task, row)) return error;
     } else {
       compute(task, row);
-      board_.requests += trace_.asked.size();
+      board_.requests += trace_.arrivals.size();
     }
     if (bounded_ && task.capacity != kUnlimited) {
       const auto nth = std::find(options_.capacities.begin(), options_.capacities.end(), task.capacity);
@@ -293,7 +293,7 @@ class Comparing {
     }
     for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
       if (auto used = engine->use_policy(g, task.contender->policy(), task.contender->name); !used) return used.error();
-    std::vector<Units> hits(trace_.asked.size());
+    std::vector<Units> hits(trace_.arrivals.size());
     replay::Options options = options_.run;
     options.content = false;
     options.stopped = options_.stopped;
@@ -301,11 +301,12 @@ class Comparing {
     options.each = [&](const workload::ClientRequest& client, std::uint32_t matched) {
       hits[client.number - 1] = matched / config.page_size;
     };
-    std::uint64_t told = 0;
-    auto report = replay::run(*engine, *replay_of(trace_), options,
-                              [&](double, std::uint64_t done) { board_.requests += done - std::exchange(told, done); });
+    std::uint64_t counted = 0;
+    auto report = replay::run(*engine, *replay_of(trace_), options, [&](double, std::uint64_t done) {
+      board_.requests += done - std::exchange(counted, done);
+    });
     if (!report) return report.error();
-    board_.requests += report->requests - told;
+    board_.requests += report->requests - counted;
     if (report->incomplete) return {};
     breakdown_.fill(row, hits, options_.keep_requests);
     row.evicted_tokens = report->evicted_tokens * unit;

@@ -44,9 +44,9 @@ CurveBuilder::CurveBuilder(const Options& options)
 void CurveBuilder::add(const workload::ClientRequest& request) {
   const auto space = spaces_.emplace(request.space, static_cast<std::uint32_t>(spaces_.size())).first->second;
   print_units(cut_, static_cast<NamespaceId>(space), request.prompt, prints_);
-  const bool counts = asked_.size() >= options_.warm_up;
+  const bool counts = arrivals_.size() >= options_.warm_up;
   const std::uint64_t tokens = cut_.tokens(prints_.size(), request.prompt.size());
-  asked_.push_back({request.arrival_ms, static_cast<std::uint32_t>(request.prompt.size())});
+  arrivals_.push_back({request.arrival_ms, static_cast<std::uint32_t>(request.prompt.size())});
   largest_ = std::max(largest_, tokens);
   if (counts) {
     units_ += prints_.size();
@@ -93,7 +93,7 @@ CurvePoint CurveBuilder::exact_point(std::uint64_t capacity, const std::vector<D
     std::uint64_t hits = 0;
     for (; i < distances.size() && distances[i].request == request; ++i)
       hits += std::min<std::uint64_t>(distances[i].length, units - std::min(units, distances[i].before));
-    point.hit_tokens += cut_.tokens(hits, asked_[request].prompt_tokens);
+    point.hit_tokens += cut_.tokens(hits, arrivals_[request].prompt_tokens);
   }
   point.stay_ms = stay_ms(static_cast<double>(units), distances);
   return point;
@@ -137,7 +137,7 @@ std::optional<std::uint64_t> CurveBuilder::stay_ms(double capacity, const std::v
   std::vector<std::uint64_t> ages;
   bool has_times = false;
   for (const Distance& distance : distances) {
-    const std::uint64_t now = asked_[distance.request].arrival_ms, then = asked_[distance.by].arrival_ms;
+    const std::uint64_t now = arrivals_[distance.request].arrival_ms, then = arrivals_[distance.by].arrival_ms;
     has_times |= now != then;
     const auto before = static_cast<double>(distance.before);
     if (before > capacity * 0.8 && before < capacity * 1.25) ages.push_back(now - std::min(now, then));
@@ -158,7 +158,7 @@ std::string CurveBuilder::flaw_of_sample() const {
 Curve CurveBuilder::curve(std::span<const std::uint64_t> capacities, std::span<const std::uint64_t> more) const {
   Curve curve;
   curve.page_size = cut_.unit;
-  curve.requests = asked_.size() - std::min<std::uint64_t>(options_.warm_up, asked_.size());
+  curve.requests = arrivals_.size() - std::min<std::uint64_t>(options_.warm_up, arrivals_.size());
   curve.prompt_tokens = prompt_tokens_;
   curve.largest_request = largest_;
   std::vector<std::vector<Distance>> parts;

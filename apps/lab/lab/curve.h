@@ -92,11 +92,11 @@ class CurveBuilder {
   std::vector<std::vector<std::uint64_t>> taken_;  ///< prints of the latest request, by part
   std::vector<std::uint64_t> prints_;
   std::unordered_map<std::string, std::uint32_t> spaces_;
-  struct Asked {
+  struct Arrival {
     std::uint64_t arrival_ms = 0;
     std::uint32_t prompt_tokens = 0;
   };
-  std::vector<Asked> asked_;
+  std::vector<Arrival> arrivals_;
   std::uint64_t units_ = 0, unit_tokens_ = 0, prompt_tokens_ = 0;  ///< totals of counted requests
   std::uint64_t largest_ = 0;
 };

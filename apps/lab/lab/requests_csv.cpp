@@ -28,10 +28,10 @@ void RequestsCsv::add(const Trace& trace, const Comparison& comparison) {
         fmt::format("{},{},{},", csv_field(row.policy),
                     row.capacity_tokens ? std::to_string(*row.capacity_tokens) : std::string(), row.seed);
     for (std::uint32_t request = 0; request < row.request_tokens.size(); ++request) {
-      const Asked& asked = trace.asked[request];
-      fmt::format_to(std::back_inserter(piece_), "{}{},{},{},{},{},{},{},{}\n", run, request + 1, asked.arrival_ms,
-                     csv_field(trace.spaces[asked.space]), trace.history.turn(request), asked.prompt_tokens,
-                     asked.output_tokens, trace.tokens(request, trace.history.seen(request)),
+      const Arrival& arrival = trace.arrivals[request];
+      fmt::format_to(std::back_inserter(piece_), "{}{},{},{},{},{},{},{},{}\n", run, request + 1, arrival.arrival_ms,
+                     csv_field(trace.spaces[arrival.space]), trace.history.turn(request), arrival.prompt_tokens,
+                     arrival.output_tokens, trace.tokens(request, trace.history.seen(request)),
                      row.request_tokens[request]);
       if (piece_.size() >= kPiece) flush();
     }

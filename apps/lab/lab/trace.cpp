@@ -70,8 +70,8 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
     order.add(client.arrival_ms);
     const auto [space, is_new] = spaces.emplace(client.space, static_cast<std::uint32_t>(spaces.size()));
     if (is_new) trace.spaces.push_back(client.space);
-    trace.asked.push_back({client.arrival_ms, space->second, client.priority,
-                           static_cast<std::uint32_t>(client.prompt.size()), client.output_tokens});
+    trace.arrivals.push_back({client.arrival_ms, space->second, client.priority,
+                              static_cast<std::uint32_t>(client.prompt.size()), client.output_tokens});
     const std::span<const std::uint32_t> words =
         options.codec ? options.codec->encode(client.prompt, scratch) : std::span<const std::uint32_t>(client.prompt);
     print_units(trace.cut, static_cast<NamespaceId>(space->second), words, prints);
@@ -87,10 +87,10 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
         return Error{
             fmt::format("request {}: the prompts up to here take {}, more than three quarters of this machine's "
                         "memory; `canopy compare --blocks` and `canopy compare --curve` need far less",
-                        grouped(trace.asked.size()), bytes(bytes_kept))};
+                        grouped(trace.arrivals.size()), bytes(bytes_kept))};
       trace.requests.push_back(client);
     }
-    if (progress && trace.asked.size() % 64 == 0) progress(source.progress(), trace.asked.size());
+    if (progress && trace.arrivals.size() % 64 == 0) progress(source.progress(), trace.arrivals.size());
   }
   trace.seed = source.seed();
   trace.hash = sum.hash();

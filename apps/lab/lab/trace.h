@@ -17,7 +17,7 @@ namespace canopy::lab {
 using Progress = std::function<void(double, std::uint64_t)>;
 
 /// A request without its words.
-struct Asked {
+struct Arrival {
   std::uint64_t arrival_ms = 0;
   std::uint32_t space = 0;  ///< index into Trace::spaces
   std::int32_t priority = 0;
@@ -28,7 +28,7 @@ struct Asked {
 /// token, or 4 bytes per block with `blocks`.
 struct Trace {
   std::vector<workload::ClientRequest> requests;  ///< input of engines; with blocks, a token is a block's number
-  std::vector<Asked> asked;                       ///< by request
+  std::vector<Arrival> arrivals;                  ///< by request
   std::vector<std::string> spaces;
   History history;
   Cut cut;
@@ -39,7 +39,7 @@ struct Trace {
   std::vector<std::string> notes;  ///< advice for a reader of figures
 
   std::uint64_t tokens(std::uint32_t request, std::uint64_t units) const {
-    return cut.tokens(units, asked[request].prompt_tokens);
+    return cut.tokens(units, arrivals[request].prompt_tokens);
   }
 };
 

@@ -79,22 +79,22 @@ void Run::report_tier() {
   const IndexView index = tiers.host_index();
   const Sizes sizes = index.sizes(0);
   const IndexUse use = index.use();
-  TierReport& told = report.host_tier.emplace();
-  told.counters = tiers.counters();
-  told.storage = tiers.has_storage();
-  told.resident_tokens = sizes.evictable + sizes.protected_;
-  told.capacity_tokens = tiers.host_pool(0).limit() * engine.page_size();
-  told.nodes = use.nodes;
-  told.index_bytes = use.bytes;
-  told.index_seconds = index.seconds();
-  told.waited_us = waited_us_;
-  told.load_us = load_us_;
-  told.later = later_;
-  told.latest_us = latest_us_;
-  told.hidden_us = load_us_ - std::min(load_us_, idle_us_);
+  TierReport& host = report.host_tier.emplace();
+  host.counters = tiers.counters();
+  host.storage = tiers.has_storage();
+  host.resident_tokens = sizes.evictable + sizes.protected_;
+  host.capacity_tokens = tiers.host_pool(0).limit() * engine.page_size();
+  host.nodes = use.nodes;
+  host.index_bytes = use.bytes;
+  host.index_seconds = index.seconds();
+  host.waited_us = waited_us_;
+  host.load_us = load_us_;
+  host.later = later_;
+  host.latest_us = latest_us_;
+  host.hidden_us = load_us_ - std::min(load_us_, idle_us_);
   report.inserts_cut_short += use.inserts_cut_short;
-  const std::uint64_t dropped = told.counters[Counter::dropped_tokens_storage];
-  const std::uint64_t written = told.counters[Counter::written_tokens_storage];
+  const std::uint64_t dropped = host.counters[Counter::dropped_tokens_storage];
+  const std::uint64_t written = host.counters[Counter::written_tokens_storage];
   if (dropped > written / 9)  // more than a tenth of what left the host tier
     report.notes.push_back(
         fmt::format("{:.0f} % of what left the host tier was not written to the storage, because its room was needed "

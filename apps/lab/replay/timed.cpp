@@ -112,7 +112,7 @@ class Scheduler {
       if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
       began(job, brought);
-      job.asked = Job::Asked::no;
+      job.fetch_begun = Job::FetchBegun::no;
       // Takes the pages of the whole prompt now. Otherwise another request could start with pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
@@ -129,7 +129,7 @@ class Scheduler {
   /// Returns true if a request that could start has waited enough for its fetch. If a fetch ended while it waited,
   /// fetches once more, because some of its prefix may have left the pools since.
   bool has_come(Job& job) {
-    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
+    if (job.fetch.done() && job.fetch_begun != Job::FetchBegun::now) queue_.fetch(job, Job::FetchBegun::now, now_ms_);
     if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
     job.waits_us = now_ms_ * 1000;
     return false;

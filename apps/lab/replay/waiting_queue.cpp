@@ -31,10 +31,10 @@ Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t pr
   return std::monostate{};
 }
 
-void WaitingQueue::fetch(Job& job, Job::Asked when, std::uint64_t now_ms) {
+void WaitingQueue::fetch(Job& job, Job::FetchBegun when, std::uint64_t now_ms) {
   const std::uint64_t now_us = now_ms * 1000;
   Fetch fetch = run_.engine.tiers().fetch(job.spec(run_.options.prefill_tokens));
-  job.asked = when;
+  job.fetch_begun = when;
   run_.turn(now_us);  // completes a copy that takes no time
   // Fetched pages stay with the request if nothing is missing.
   if (fetch.done() && fetch.tokens() == 0 && job.fetch.tokens() > 0) return;
@@ -64,7 +64,7 @@ void WaitingQueue::fetch_ahead(std::uint64_t now_ms) {
   std::uint32_t looked = 0;
   for (auto job = jobs_.begin(); job != jobs_.end() && job->client.arrival_ms <= now_ms; ++job) {
     if (looked++ == run_.options.running || held >= most) return;
-    if (job->asked == Job::Asked::no) fetch(*job, Job::Asked::early, now_ms);
+    if (job->fetch_begun == Job::FetchBegun::no) fetch(*job, Job::FetchBegun::early, now_ms);
     held += job->fetch.tokens();
   }
 }
@@ -75,7 +75,7 @@ bool WaitingQueue::drop_fetches() {
   for (Job& job : jobs_) {
     any |= job.fetch.tokens() > 0;
     job.fetch = {};
-    job.asked = Job::Asked::no;
+    job.fetch_begun = Job::FetchBegun::no;
     job.load_us = 0;
   }
   return any;

@@ -19,8 +19,8 @@ struct Job {
   std::uint64_t processed = 0;                    ///< prompt tokens that the server had computed at its arrival
   NamespaceId space{};
   Fetch fetch{};  ///< its fetch from a tier below
-  enum class Asked : std::uint8_t { no, early, now };
-  Asked asked = Asked::no;                     ///< stage at which its fetch was begun, if it was
+  enum class FetchBegun : std::uint8_t { no, early, now };
+  FetchBegun fetch_begun = FetchBegun::no;     ///< stage at which its fetch was begun, if it was
   std::uint64_t load_us = 0;                   ///< Simulated time that the fetches before `fetch` took.
   std::optional<std::uint64_t> waits_us = {};  ///< time from which it had room and waited for its fetch
   std::uint64_t waited_us = 0;                 ///< such waiting before
@@ -59,7 +59,7 @@ class WaitingQueue {
   /// requests.
   void fetch_ahead(std::uint64_t now_ms);
   /// Begins a fetch from a tier below for one request.
-  void fetch(Job& job, Job::Asked when, std::uint64_t now_ms);
+  void fetch(Job& job, Job::FetchBegun when, std::uint64_t now_ms);
   /// Gives back what was fetched for waiting requests. Returns false if there was nothing.
   bool drop_fetches();
 

@@ -18,9 +18,9 @@ class Agents final : public Traffic {
     step(tree);
     request.space.clear();
     request.output_tokens = static_cast<std::uint32_t>(random_.around(config_.answer_tokens));
-    request.prompt = tree.said;
-    append_answer(tree.said, request.output_tokens);
-    tree.path.push_back({tree.said.size(), tree.path.size() < config_.depth ? config_.branches : 0});
+    request.prompt = tree.conversation;
+    append_answer(tree.conversation, request.output_tokens);
+    tree.path.push_back({tree.conversation.size(), tree.path.size() < config_.depth ? config_.branches : 0});
     return false;
   }
 
@@ -31,22 +31,22 @@ class Agents final : public Traffic {
     std::uint64_t branches_left;
   };
   struct Tree {
-    std::vector<Token> said;
+    std::vector<Token> conversation;
     std::vector<Step> path;
   };
 
-  /// Makes `said` the prompt of the next step.
+  /// Makes the conversation the prompt of the next step.
   void step(Tree& tree) {
     while (!tree.path.empty() && tree.path.back().branches_left == 0) tree.path.pop_back();
     if (tree.path.empty()) {
-      tree.said.clear();
-      append_text(tree.said, derive(seed_, kPreamble), config_.preamble_tokens);
-      append_text(tree.said, derive(seed_, kTask, texts_++), 1 + random_.around(config_.task_tokens - 1));
+      tree.conversation.clear();
+      append_text(tree.conversation, derive(seed_, kPreamble), config_.preamble_tokens);
+      append_text(tree.conversation, derive(seed_, kTask, texts_++), 1 + random_.around(config_.task_tokens - 1));
       return;
     }
     --tree.path.back().branches_left;
-    tree.said.resize(tree.path.back().end);
-    append_text(tree.said, derive(seed_, kTool, texts_++), 1 + random_.around(config_.tool_tokens - 1));
+    tree.conversation.resize(tree.path.back().end);
+    append_text(tree.conversation, derive(seed_, kTool, texts_++), 1 + random_.around(config_.tool_tokens - 1));
   }
 
   AgentsConfig config_;

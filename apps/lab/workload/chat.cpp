@@ -20,22 +20,22 @@ class Chat final : public Traffic {
     Talk& talk = talks_[which];
     if (talk.turns_left == 0) {
       talk.turns_left = 1 + random_.remainder(2 * config_.turns - 1);
-      talk.said.clear();
-      append_text(talk.said, derive(seed_, kSystem, tenant), config_.system_tokens);
+      talk.conversation.clear();
+      append_text(talk.conversation, derive(seed_, kSystem, tenant), config_.system_tokens);
     }
-    append_text(talk.said, derive(seed_, kUser, messages_++), 1 + random_.around(config_.user_tokens - 1));
+    append_text(talk.conversation, derive(seed_, kUser, messages_++), 1 + random_.around(config_.user_tokens - 1));
 
     request.space = config_.tenants > 1 ? "tenant-" + std::to_string(tenant) : "";
     request.output_tokens = static_cast<std::uint32_t>(random_.around(config_.answer_tokens));
-    request.prompt = talk.said;
-    if (--talk.turns_left > 0) append_answer(talk.said, request.output_tokens);
+    request.prompt = talk.conversation;
+    if (--talk.turns_left > 0) append_answer(talk.conversation, request.output_tokens);
     return false;
   }
 
  private:
   enum : std::uint64_t { kDecisions, kSystem, kUser };
   struct Talk {
-    std::vector<Token> said;  ///< the whole conversation, including the last answer
+    std::vector<Token> conversation;  ///< tokens of all turns, including the last answer
     std::uint64_t turns_left = 0;
   };
 

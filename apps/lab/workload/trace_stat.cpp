@@ -153,12 +153,12 @@ void TraceStat::add(const TraceRecord& record) {
   facts_.reused_tokens += reused;
   if (length >= step && known) ++facts_.resent_requests;
   doubling(facts_.prompts, 256, length, length, 1);
-  if (record.turn == 0) facts_.turns_told = false;
-  const std::uint64_t told = record.turn ? record.turn : turn;
-  between(facts_.turns, kTurns, told, length, 1);
+  if (record.turn == 0) facts_.turns_given = false;
+  const std::uint64_t number = record.turn ? record.turn : turn;
+  between(facts_.turns, kTurns, number, length, 1);
   // A prompt that ends in a part that others have too, such as a system prompt, begins no new conversation.
   if (whole > 0)
-    if (Unit& end = at(ends); end.uses == 1) end.turn = static_cast<std::uint32_t>(told);
+    if (Unit& end = at(ends); end.uses == 1) end.turn = static_cast<std::uint32_t>(number);
   TraceFacts::Tenant& tenant = facts_.tenants[record.space];
   ++tenant.requests;
   tenant.prompt_tokens += length;

@@ -50,7 +50,7 @@ struct TraceFacts {
   std::uint64_t window_ms = 0;
   /// False: the file has no turns. Then a prompt that begins with all whole units of an earlier one counts as the turn
   /// after it, if the last of those units was new in the earlier one.
-  bool turns_told = true;
+  bool turns_given = true;
   struct Tenant {
     std::uint64_t requests = 0, prompt_tokens = 0, reused_tokens = 0;
   };

@@ -24,7 +24,8 @@ ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
   CANOPY_PUT(json, facts, unit, requests, prompt_tokens, output_tokens, span_ms, longest_prompt, distinct_tokens,
              reused_tokens);
   json["reused_share"] = facts.reused();
-  CANOPY_PUT(json, facts, resent_requests, retained_requests, retained_tokens, longest_retention_ms, turns_told);
+  CANOPY_PUT(json, facts, resent_requests, retained_requests, retained_tokens, longest_retention_ms);
+  json["turns_told"] = facts.turns_given;
   json["prompts"] = bars(facts.prompts, "requests");
   json["turns"] = bars(facts.turns, "requests");
   json["gaps_ms"] = bars(facts.gaps_ms, "units");

@@ -84,9 +84,9 @@ std::string why_changeable(const fs::path& checked) {
 
 /// Returns an error message if a user other than root and this one could change the file to which this path leads, else
 /// an empty text.
-std::string why_changeable(const fs::path& asked, const fs::path& file, const struct stat& facts) {
+std::string why_changeable(const fs::path& given, const fs::path& file, const struct stat& facts) {
   std::error_code failed;
-  if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
+  if (fs::canonical(fs::absolute(given).parent_path(), failed) != file.parent_path() || failed)
     return fmt::format("it is a symbolic link out of its folder, to {}", file.string());
   if (!owner_is_trusted(facts)) return "it " + wrong_owner(facts);
   if ((facts.st_mode & kOthersWrite) != 0) return "users other than its owner can write to it " + how_open(facts);
@@ -115,7 +115,7 @@ std::string why_no_plugin(std::span<const std::byte> bytes) {
 /// library beside the plugin. The name is safe enough: with Trust::strict only root and this user can change the file
 /// or any folder above it, and write access to the folder of the executable would also replace the executable.
 /// The remaining gap is a rebuild of the plugin during the check, which the last comparison makes small.
-std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
+std::string why_not(const fs::path& given, const fs::path& file, Trust trust) {
   const OpenedFile opened = open_regular(file.string(), O_NOFOLLOW);
   if (opened.error != 0) return fmt::format("it cannot be opened: {}", system_text(opened.error));
   const struct stat& facts = opened.facts;
@@ -124,7 +124,7 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (size > kMaxFileBytes) return fmt::format("it has {} bytes; expected at most {}", size, kMaxFileBytes);
   if (trust == Trust::strict) {
-    if (std::string why = why_changeable(asked, file, facts); !why.empty()) return why;
+    if (std::string why = why_changeable(given, file, facts); !why.empty()) return why;
   }
   std::vector<std::byte> bytes(size);
   if (!read_all(opened.descriptor, bytes)) return fmt::format("its {} bytes cannot be read", size);
@@ -137,10 +137,10 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
 
 }  // namespace
 
-Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const fs::path& asked, Trust trust) {
-  auto file = locate(asked);
+Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const fs::path& given, Trust trust) {
+  auto file = locate(given);
   if (!file) return file.error();
-  if (std::string why = why_not(asked, *file, trust); !why.empty()) return Error{std::move(why)};
+  if (std::string why = why_not(given, *file, trust); !why.empty()) return Error{std::move(why)};
 
   namespace dll = boost::dll;
   auto library = std::make_shared<dll::shared_library>();

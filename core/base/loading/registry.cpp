@@ -128,7 +128,7 @@ Result<std::monostate> Registry::add_own(const char* interface, const std::strin
   return std::monostate{};
 }
 
-void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& asked) {
+void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& given) {
   const std::size_t offered_before = offers_.size();
   for (std::size_t i = 0; i < plugin->descriptor().count; ++i) {
     const CanopyComponent& component = plugin->component(i);
@@ -136,7 +136,7 @@ void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& a
     if (const Offer* first = why.empty() ? find(component.implements, component.name) : nullptr)
       why = fmt::format("its {} '{}' is not used: {} already offers that name", in_words(component.implements),
                         component.name, first->file.string());
-    if (!why.empty()) refusals_.push_back({asked, std::move(why)});
+    if (!why.empty()) refusals_.push_back({given, std::move(why)});
     else
       offers_.push_back({std::string(short_name(component.implements)),
                          minor_version(component.implements).value_or(0),

@@ -78,7 +78,7 @@ std::string csv_field(std::string_view text) {
 
 std::string json_text(std::string_view text) {
   std::string json = "\"";
-  for (const char c : printable(text)) {  // which has no control characters, and is UTF-8
+  for (const char c : printable(text)) {  // without control characters, and UTF-8
     if (c == '"' || c == '\\') json += '\\';
     json += c;
   }

@@ -34,11 +34,11 @@ std::string Driver::sentence(const char* call, Result result) const {
   const char* name = nullptr;
   const char* words = nullptr;
   const bool named = get_error_name(result, &name) == Result::success && name;
-  const bool told = get_error_string(result, &words) == Result::success && words;
+  const bool has_words = get_error_string(result, &words) == Result::success && words;
   if (!named)
     return std::string(call) + ": error " + std::to_string(static_cast<int>(result)) +
            ", which has no name in the driver";
-  return std::string(call) + ": " + (told ? std::string(words) + " (" + name + ")" : std::string(name));
+  return std::string(call) + ": " + (has_words ? std::string(words) + " (" + name + ")" : std::string(name));
 }
 
 bool sticky(Result result) {

@@ -43,9 +43,9 @@ class Pool:
 
     core: _core.ChunkStorage | None  # None: its pages have no bytes, or it was given up
     page: int = 1  # tokens
-    bytes: int = 0  # of a page
+    bytes: int = 0  # bytes of a page
     no_bytes: bool = False  # the pool only gives out numbers; other pools have the bytes
-    memory: Sequence[torch.Tensor] = ()  # of the pages: it lives as long as the storage
+    memory: Sequence[torch.Tensor] = ()  # memory of the pages: it lives as long as the storage
     troubles: Troubles | None = None
 
 

@@ -1,4 +1,4 @@
-"""What the doors into SGLang and vLLM check at the start: releases, and the functions of the classes that ours replace."""
+"""The checks of the doors into SGLang and vLLM at the start: releases, and the functions of the classes that ours replace."""
 
 from __future__ import annotations
 

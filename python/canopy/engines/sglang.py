@@ -13,10 +13,10 @@ Environment:
     CANOPY_ANY_RELEASE  1: a release that is not in RELEASES is tried all the same
     CANOPY_STRICT       1: raises an exception instead of using the default cache
 
-Tenants and retention (Engine.set_share, canopy.Retention) are not to be had through this cache:
+Tenants and retention (Engine.set_share, canopy.Retention) are not possible through this cache:
 
     tenant      extra_key is the tenant of a namespace, and cache_salt its salt. They part prefixes, but have no shares:
-                EvictParams has only numbers of tokens, so a cache is not told for which request it evicts. extra_key
+                EvictParams has only numbers of tokens, so a cache does not know for which request it evicts. extra_key
                 also ends with lora_id if the request has an adapter (Req), with nothing between them.
     retention   no field of a request (GenerateReqInput, Req) says how long a prefix is worth keeping. `priority` is the
                 only wish that reaches the cache: checkpoint() passes it on, and the eviction policy `priority` reads it.

@@ -55,9 +55,9 @@ def tensor_of(slots: _core.SlotBuffer, frombuffer=torch.frombuffer, dtype=torch.
 
 
 def open_index(kind: type, *given: Any, feed: str | None, **named: Any) -> tuple[Any, str | None]:
-    """Returns an index, and the name of its feed. A feed that cannot be had is left out, and the log says why. So is a policy in
-    Python that raises: lru takes over, because an exception would end the scheduler."""
-    make = functools.partial(kind, *given, on_policy_failure=tell_failed_policy, **named)
+    """Returns an index, and the name of its feed. A feed that cannot be opened is left out, and the log has the reason. A policy in
+    Python that raises is replaced by lru, because an exception would end the scheduler."""
+    make = functools.partial(kind, *given, on_policy_failure=log_failed_policy, **named)
     try:
         return make(feed=feed), feed
     except ValueError as refused:
@@ -68,12 +68,12 @@ def open_index(kind: type, *given: Any, feed: str | None, **named: Any) -> tuple
         return index, None
 
 
-def tell_failed_policy(text: str) -> None:
+def log_failed_policy(text: str) -> None:
     logger.error("canopy: %s", text)
 
 
 @functools.cache
-def tell_unfit(text: str) -> None:
+def log_unfit(text: str) -> None:
     """Logs once that a prompt is not kept, and why."""
     logger.warning("canopy: a prompt is not kept in the prefix cache (%s)", text)
 
@@ -82,7 +82,7 @@ class CanopyRadixCache(BasePrefixCache):
     """One whole-path index for full attention. The index keeps the slots themselves, so on a GPU each checkpoint copies
     the new ones to the host (sglang_table.py does not)."""
 
-    slots_a_page: int | None = None  # what the index keeps of a page: its slots, or one number of its own (1)
+    slots_a_page: int | None = None  # numbers that the index keeps of a page: its slots, or one of its own (1)
 
     def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
         self.disable = False
@@ -108,7 +108,7 @@ class CanopyRadixCache(BasePrefixCache):
         self._events = Events(params, self.index) if params.enable_kv_cache_events else None
         # Called several times for each waiting request, so there is no Python code between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
-        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET, tell_unfit)
+        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET, log_unfit)
         if type(self).match_prefix is CanopyRadixCache.match_prefix:
             self.match_prefix = self._matcher.match
         self._requests = Requests(self.index, self._pool_pages()) if feed else None
@@ -160,7 +160,7 @@ class CanopyRadixCache(BasePrefixCache):
                 limit=up_to,
             )
         except (_core.UnfitKey, MemoryError) as why:  # nothing has changed: all slots stay the request's own
-            tell_unfit(f"{type(why).__name__}: {why}")
+            log_unfit(f"{type(why).__name__}: {why}")
             if brought is not None:
                 self._untaken(brought)
             if self._requests is not None:

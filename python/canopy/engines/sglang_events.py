@@ -24,8 +24,8 @@ class Node:
 
 
 def nameable(key: RadixKey) -> bool:
-    """Returns True if SGLang can hash the names of a key: a client's text may have half of a surrogate pair. Routers are told
-    nothing of other prefixes."""
+    """Returns True if SGLang can hash the names of a key: a client's text may have half of a surrogate pair. Routers
+    receive no other prefixes."""
     return all(name is None or not any("\ud800" <= letter <= "\udfff" for letter in name)
                for name in (key.extra_key, key.cache_salt))
 
@@ -76,7 +76,7 @@ class Events:
 
 
 class CoreEvents:
-    """What SGLang asks of a core's recorder of KV events."""
+    """The functions that SGLang calls of a core's recorder of KV events."""
 
     def __init__(self, params, index: Index):
         self.enabled = params.enable_kv_cache_events

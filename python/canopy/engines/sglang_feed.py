@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Told:
-    """What was sent to the feed about a request. Counts are tokens."""
+class Sent:
+    """The state of a request that was last sent to the feed. Counts are tokens."""
 
     __slots__ = ("number", "req", "committed", "tokens", "inserting")
 
@@ -39,7 +39,7 @@ class Requests:
 
     def __init__(self, index: Index, pool: Callable[[], tuple[int, int]] | None = None):
         """pool: returns the allocator's pages and how many of them are free, without a copy from a device."""
-        self._index, self._told, self._lock, self._pool = index, {}, threading.Lock(), pool
+        self._index, self._sent, self._lock, self._pool = index, {}, threading.Lock(), pool
         threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
 
     def inserts(self, req: Req, space, matched: int, committed: int, node: int = 0) -> None:
@@ -47,44 +47,44 @@ class Requests:
         to `node`, when the request began. So the feed has both as one operation, and its readers find the reason of the
         request's miss."""
         with self._lock:
-            told = self._begun(req, space, matched, node)
+            sent = self._begun(req, space, matched, node)
             tokens = len(req.full_untruncated_fill_ids)
-            self._index.request_inserts(told.number, min(committed, tokens), min(committed, tokens), tokens)
-            told.inserting = True
+            self._index.request_inserts(sent.number, min(committed, tokens), min(committed, tokens), tokens)
+            sent.inserting = True
 
     def committed(self, req: Req, space, matched: int, committed: int) -> None:
         """Records that the index has the request's first `committed` tokens; it had `matched` of them when the request
         began."""
         with self._lock:
-            told = self._begun(req, space, matched)
-            told.committed, told.tokens, told.inserting = committed, len(req.full_untruncated_fill_ids), False
-            self._tell(told, "committed", min(committed, told.tokens))
+            sent = self._begun(req, space, matched)
+            sent.committed, sent.tokens, sent.inserting = committed, len(req.full_untruncated_fill_ids), False
+            self._send(sent, "committed", min(committed, sent.tokens))
 
-    def _begun(self, req: Req, space, matched: int, node: int = 0) -> Told:
-        told = self._told.get(req.rid)
-        if told is None:
+    def _begun(self, req: Req, space, matched: int, node: int = 0) -> Sent:
+        sent = self._sent.get(req.rid)
+        if sent is None:
             prompt = len(req.origin_input_ids)
-            known = node if isinstance(node, int) else 0  # SGLang does not say what a node is
+            known = node if isinstance(node, int) else 0  # SGLang does not define what a node is
             number = self._index.request_begun(prompt, min(matched, prompt), space=space, node=known)
-            told = self._told[req.rid] = Told(number, req)
-        elif told.req is None:
-            told.req = req
-            self._tell(told, "resumed", matched)
-        return told
+            sent = self._sent[req.rid] = Sent(number, req)
+        elif sent.req is None:
+            sent.req = req
+            self._send(sent, "resumed", matched)
+        return sent
 
     def released(self, req: Req) -> None:
         """Records that the request's row is free, because it has ended or was retracted."""
         with self._lock:
-            told = self._told.get(req.rid)
-            if told is None:
+            sent = self._sent.get(req.rid)
+            if sent is None:
                 return
             if req.finished():
-                del self._told[req.rid]
+                del self._sent[req.rid]
                 aborted = type(getattr(req, "finished_reason", None)).__name__ == "FINISH_ABORT"
-                self._tell(told, "aborted" if aborted else "finished", min(told.committed, told.tokens))
+                self._send(sent, "aborted" if aborted else "finished", min(sent.committed, sent.tokens))
             else:
-                told.req = None
-                self._tell(told, "retracted", 0)
+                sent.req = None
+                self._send(sent, "retracted", 0)
 
     def look(self) -> None:
         """Sends the tokens decoded since the last call, and the number of free pages."""
@@ -94,31 +94,31 @@ class Requests:
                 self._index.callers_pool(*self._pool())
             except RuntimeError:  # a policy in Python lets other threads run while the index waits for it
                 return
-        for told in list(self._told.values()):
+        for sent in list(self._sent.values()):
             with self._lock:
-                if told.req is None or told.inserting or not told.req.output_ids:
+                if sent.req is None or sent.inserting or not sent.req.output_ids:
                     continue
-                tokens = len(told.req.origin_input_ids) + len(told.req.output_ids)
-                if tokens <= told.tokens:
+                tokens = len(sent.req.origin_input_ids) + len(sent.req.output_ids)
+                if tokens <= sent.tokens:
                     continue
-                told.tokens = tokens
+                sent.tokens = tokens
                 try:
-                    self._tell(told, "running", tokens - 1)
+                    self._send(sent, "running", tokens - 1)
                 except RuntimeError:  # a policy in Python lets other threads run while the index waits for it
                     return
 
-    def _tell(self, told: Told, phase: str, computed: int) -> None:
-        self._index.request_progress(told.number, phase, computed, told.committed, told.tokens)
+    def _send(self, sent: Sent, phase: str, computed: int) -> None:
+        self._index.request_progress(sent.number, phase, computed, sent.committed, sent.tokens)
 
 
 def _look_on(of: weakref.ref[Requests]) -> None:
-    told = False
+    warned = False
     while (requests := of()) is not None:
         try:
             requests.look()
-        except Exception as error:  # of the allocator, say: the feed then has what the cache's own calls send
-            if not told:
+        except Exception as error:  # such as one of the allocator: the feed then has the events of the cache's own calls
+            if not warned:
                 logger.warning("canopy: %s: %s; the feed may show running requests late", type(error).__name__, error)
-            told = True
+            warned = True
         del requests
         time.sleep(Requests.EVERY)

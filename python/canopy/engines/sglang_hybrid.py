@@ -1,8 +1,8 @@
 """SGLang's UnifiedRadixCache with Canopy as its tree core, for models with sliding windows or recurrent states.
 
-Why a core and not a cache of our own, as for full attention: most of what a hybrid model's cache does is about states and
-windows of requests (copies at a match, two buffers for each request, checkpoints in int8, freeing behind the window).
-UnifiedRadixCache does this in 2,700 lines, and asks its core only about the tree, in some 40 short functions.
+This is a core and not a cache of our own, as for full attention, because most work of a hybrid model's cache is about states
+and windows of requests (copies at a match, two buffers for each request, checkpoints in int8, freeing behind the window).
+UnifiedRadixCache does this in 2,700 lines, and calls its core only for the tree, in some 40 short functions.
 
 Only sglang.make() imports it: it needs SGLang and torch.
 """

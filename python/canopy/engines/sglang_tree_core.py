@@ -28,7 +28,7 @@ from sglang.srt.mem_cache.unified_cache.unified_tree_core_interface import (
 )
 
 from .. import _core
-from .sglang_cache import open_index, space_of, tell_unfit, tensor_of
+from .sglang_cache import open_index, space_of, log_unfit, tensor_of
 from .sglang_events import CoreEvents
 from .sglang_settings import Settings
 
@@ -125,7 +125,7 @@ class CanopyTreeCore(Refusing):
         self._wanted: dict[ComponentType, int] = {}
         self._holds: dict[int, _core.Hold] = {}
         self._tickets = itertools.count(1)
-        self._fresh: _core.Hold | None = None  # what the last insert holds, until SGLang locks its node
+        self._fresh: _core.Hold | None = None  # hold of the last insert, until SGLang locks its node
         self.kv_events = CoreEvents(params, self.index)
         self._empty = MatchResult(0, ROOT, ROOT, ROOT, cache_actions=[])
 
@@ -155,7 +155,7 @@ class CanopyTreeCore(Refusing):
         try:
             length, node, full = self.index.find(key.token_ids, space=space_of(key), limit=key.limit)
         except _core.UnfitKey as why:
-            tell_unfit(f"UnfitKey: {why}")
+            log_unfit(f"UnfitKey: {why}")
             return self._empty
         grids = {SWA: self.page_size, MAMBA: self._grid}
         branching = {name: full // grid * grid for name, grid in grids.items()
@@ -263,7 +263,7 @@ class CanopyTreeCore(Refusing):
                 limit=key.limit,
             )
         except (_core.UnfitKey, MemoryError) as why:
-            tell_unfit(f"{type(why).__name__}: {why}")
+            log_unfit(f"{type(why).__name__}: {why}")
             # SGLang's word for an insert that has kept nothing: all slots stay the request's own.
             return InsertStepResult(actions=[], result=InsertResult(0, rotation_tail_declined=True, mamba_exist=True))
         if grown.length < units:
@@ -271,7 +271,7 @@ class CanopyTreeCore(Refusing):
             if any(len(grown.taken(group)) for group in range(len(self.components))):
                 raise MemoryError(f"canopy: {why}, which has taken a part of the windows or states")
             grown.hold.release()
-            tell_unfit(f"MemoryError: {why}")
+            log_unfit(f"MemoryError: {why}")
             return InsertStepResult(actions=[], result=InsertResult(0, rotation_tail_declined=True, mamba_exist=True))
         self._fresh, had, actions = grown.hold, grown.had, []
         if had < units:

@@ -1,4 +1,4 @@
-"""What the tiers on Canopy's storages (`slots`, `redis`) have in common, in vLLM and in SGLang."""
+"""The common parts of the tiers on Canopy's storages (`slots`, `redis`) in vLLM and in SGLang."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Troubles:
     """Warns once of damaged records, and once of a storage that fails."""
 
     def __init__(self, logger: logging.Logger, place: str, unit: str) -> None:
-        """place, unit: what the log calls the storage, and what a record of it is."""
+        """place, unit: the names of the storage and of one of its records in the log."""
         self._logger, self._place, self._unit = logger, place, unit
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def look(self, figures: dict[str, Any]) -> None:
         if self._new("damaged", figures):
@@ -43,7 +43,7 @@ class Troubles:
             )
 
     def _new(self, name: str, figures: dict[str, Any]) -> bool:
-        if not figures[name] or name in self._told:
+        if not figures[name] or name in self._warned:
             return False
-        self._told.add(name)
+        self._warned.add(name)
         return True

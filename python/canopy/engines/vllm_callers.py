@@ -1,4 +1,4 @@
-"""What vLLM does not give to a policy or a tier, and those that make them have: the options of the running engine.
+"""The options of the running engine. vLLM does not pass them to a policy or a tier, but its functions that make one have them.
 
 A CachePolicy is made with its capacity only, and a SecondaryTierManager with the memory and the offloading options. All
 tested releases make both within OffloadingConnector.__init__, in the same thread.
@@ -54,7 +54,7 @@ def facts_of_weights(model: Any) -> dict[str, Any] | None:
     names = ("model", "revision", "quantization", "quantization_config", "hf_overrides", "dtype", "runner_type",
              "convert_type", "config_format")
     facts = {name: text_of(getattr(model, name, None)) for name in names}
-    # What a branch of a model on a hub was when the server started.
+    # The revision that a branch of a model on a hub was when the server started.
     return facts | {"commit": getattr(getattr(model, "hf_config", None), "_commit_hash", None)}
 
 

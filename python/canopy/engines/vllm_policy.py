@@ -56,7 +56,6 @@ class CanopyCachePolicy(CachePolicy):
         # 0.32 gives an insert no context: it is that of the key's store miss, which may be several calls before.
         self._missed: dict[OffloadKey, ReqContext] = {}
         self.get = self._core.chunks.get
-        self._told = ""
         if self._core.feed:
             threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
         logger.info(
@@ -112,7 +111,7 @@ class CanopyCachePolicy(CachePolicy):
                     del self._missed[key]
         try:
             self._core.finished(key_groups, reused_keys, req_context)
-            self._tell()
+            self._log_failure()
         except Exception as error:
             self._give_up(error).on_request_finished(key_groups, insertion_only_keys, reused_keys, req_context)
 
@@ -141,13 +140,13 @@ class CanopyCachePolicy(CachePolicy):
         except Exception as error:
             self._give_up(error).mark_non_evictable(key)
 
-    def _tell(self) -> None:
+    def _log_failure(self) -> None:
         if text := self._core.take_failure():
             logger.warning("canopy: %s", text)
 
     def _give_up(self, error: Exception) -> CachePolicy:
         """Hands the chunks to vLLM's own lru, which serves all later calls. Returns it."""
-        chunks, self._core = self._core.chunks, None  # its feed ends: nothing of it is true any more
+        chunks, self._core = self._core.chunks, None  # its feed ends: it is no longer true
         plain = LRUCachePolicy(self.cache_capacity)
         nowhere = NoContext()
         for key, chunk in chunks.items():

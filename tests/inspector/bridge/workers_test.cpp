@@ -1,5 +1,5 @@
 /// Several workers side by side, and what they have in common.
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include "followed.h"
 

@@ -167,7 +167,7 @@ TEST_CASE("mirror: a node that never had a state is not one whose state was evic
   engine->poll();
   late.look();
   late.mirror.each_node([&](const MirrorNode& node) {
-    CHECK(node.told_late);
+    CHECK(node.reported_late);
     for (std::size_t g = 0; g < late.mirror.groups(); ++g)
       CHECK(late.mirror.state(node, g) != inspector::NodeState::tombstone);
   });

@@ -26,7 +26,7 @@ constexpr std::uint64_t kGapMs = 100;
 struct Conversation {
   std::vector<Token> tokens;
   std::vector<std::pair<std::size_t, std::size_t>> answers;
-  std::size_t told = 0;
+  std::size_t next_answer = 0;
 };
 
 const json* find_of(const json& object, std::initializer_list<const char*> names) {
@@ -56,13 +56,13 @@ class ShareGptTrace final : public TraceReader {
     if (talking_.empty()) return false;
     Conversation now = std::move(talking_.front());
     talking_.pop_front();
-    const auto [from, to] = now.answers[now.told++];
+    const auto [from, to] = now.answers[now.next_answer++];
     record.clear();
     record.time_ms = kGapMs * requests_++;
-    record.turn = static_cast<std::uint32_t>(now.told);
+    record.turn = static_cast<std::uint32_t>(now.next_answer);
     record.tokens.assign(now.tokens.begin(), now.tokens.begin() + static_cast<std::ptrdiff_t>(from));
     record.output_tokens = static_cast<std::uint32_t>(to - from);
-    if (now.told < now.answers.size()) talking_.push_back(std::move(now));
+    if (now.next_answer < now.answers.size()) talking_.push_back(std::move(now));
     return true;
   }
   Doubts doubts() const override { return objects_.lines().doubts(); }
@@ -108,7 +108,7 @@ class ShareGptTrace final : public TraceReader {
     return json(json::value_t::discarded);
   }
 
-  /// Takes a conversation from JSON. Returns what is wrong, or nothing.
+  /// Takes a conversation from JSON. Returns an error message, or nothing.
   std::string take(const json& object, Conversation& now) {
     const json* messages = find_of(object, {"conversations", "conversation", "messages"});
     if (messages == nullptr || !messages->is_array())

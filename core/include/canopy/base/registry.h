@@ -112,7 +112,7 @@ class Registry final : public Components {
   Erased create_erased(std::string_view interface, std::string_view name, Options& options, const void* context) const;
   Result<std::monostate> add_own(const char* interface, const std::string& name, const std::string& summary,
                                  std::function<std::shared_ptr<void>()> make);
-  void offer_all(std::shared_ptr<LoadedPlugin> plugin, const std::filesystem::path& asked);
+  void offer_all(std::shared_ptr<LoadedPlugin> plugin, const std::filesystem::path& given);
 
   std::vector<std::shared_ptr<LoadedPlugin>> plugins_;  ///< plugins with offers
   std::vector<Offer> offers_;

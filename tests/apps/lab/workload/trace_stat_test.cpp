@@ -71,7 +71,7 @@ TEST_CASE("turns follow from the prompts where the file has none") {
   stat.add(of(4, {1}));                 // ends in what all have: no conversation of its own
   stat.add(of(5, {1, 7}));
   const TraceFacts facts = stat.facts();
-  CHECK(!facts.turns_told);
+  CHECK(!facts.turns_given);
   CHECK(bar_at(facts.turns, 1).count == 3);
   CHECK(bar_at(facts.turns, 2).count == 2);
   CHECK(bar_at(facts.turns, 3).count == 1);
@@ -80,7 +80,7 @@ TEST_CASE("turns follow from the prompts where the file has none") {
   TraceRecord record = of(0, {1});
   record.turn = 7;
   told.add(record);
-  CHECK(told.facts().turns_told);
+  CHECK(told.facts().turns_given);
   CHECK(bar_at(told.facts().turns, 7).count == 1);
 }
 

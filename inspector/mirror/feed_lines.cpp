@@ -1,4 +1,4 @@
-#include "told_lines.h"
+#include "feed_lines.h"
 
 #include <canopy/feed/event.h>
 
