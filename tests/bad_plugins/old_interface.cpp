@@ -13,5 +13,5 @@ constexpr CanopyComponent implementing(const char* interface, const char* name) 
 CANOPY_PLUGIN("0.9.0", implementing("canopy.EvictionStrategy/3.0", "of_yesterday"),
               implementing("canopy.EvictionStrategy/4.7", "of_tomorrow"),
               implementing("canopy.EvictionStrategy/4", "without_minor"),
-              implementing("somebody.Elses/7.0", "of_others"),
+              implementing("another.Projects/7.0", "of_others"),
               canopy::provide<canopy::EvictionStrategy, AnyStrategy>("of_today", "stands beside them"));

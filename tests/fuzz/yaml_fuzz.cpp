@@ -40,10 +40,10 @@ struct Config {
   Mode mode = Mode::fast;
   Rows rows;
   void visit(Options& o) {
-    o.number("size", size, 1, 64, "how large");
+    o.number("size", size, 1, 64, "size of a part");
     o.real("share", share, 0, 1, "part of it");
-    o.flag("on", on, "whether it runs");
-    o.choice("mode", mode, kModes, "how it runs");
+    o.flag("on", on, "run it");
+    o.choice("mode", mode, kModes, "mode of a run");
     o.entries("rows", rows, "rows by name");
   }
 };

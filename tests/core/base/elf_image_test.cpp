@@ -1,4 +1,4 @@
-/// What is known of a plugin's file before anything of it runs.
+/// The checks of a plugin's file before any of its code runs.
 #include <canopy/base/random.h>
 #include <elf.h>
 #include <sys/stat.h>
@@ -102,7 +102,7 @@ TEST_CASE("loading: damaged program headers never end in a signal") {
   CHECK(refused > 100);
 }
 
-TEST_CASE("loading: segments that a loader would believe are refused") {
+TEST_CASE("loading: segments that a loader would follow are refused") {
   const Scratch scratch;
   const std::string good = bytes_of(fixture("good"));
   Elf64_Ehdr header;
@@ -153,7 +153,7 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
                              segment.p_memsz = static_cast<Elf64_Xword>(memory);
                            }),
                    no_section));
-  // What is read only from the start needs no protection later, so a segment that asks for it means something else.
+  // A segment that is read-only from the start needs no protection later, so one with RELRO has another meaning.
   Elf64_Phdr frames{};
   for (std::size_t i = 0; i < header.e_phnum && frames.p_type != PT_GNU_EH_FRAME; ++i)
     std::memcpy(&frames, good.data() + header.e_phoff + i * sizeof(frames), sizeof(frames));

@@ -54,7 +54,7 @@ std::string refusal_with(std::size_t offset, T value) {
   return refusal(file);
 }
 
-/// Where the header of the dynamic symbol table is.
+/// Returns the offset of the header of the dynamic symbol table.
 std::size_t dynamic_symbols_of(const Bytes& file) {
   const auto header = get<Elf64_Ehdr>(file, 0);
   for (std::size_t i = 0; i < header.e_shnum; ++i) {
@@ -81,7 +81,7 @@ TEST_CASE("a real plugin defines its descriptor, and only whole names are found"
   CHECK_FALSE(symbols->address_of("_ZdlPvm"));
 }
 
-TEST_CASE("what is no library of this machine is told what it is") {
+TEST_CASE("the error of a file that is no library of this machine describes the file") {
   const std::string not_elf = "it is not an ELF file; expected an ELF shared library";
   CHECK(refusal({}) == not_elf);
   CHECK(refusal(Bytes(4096, std::byte{'#'})) == not_elf);

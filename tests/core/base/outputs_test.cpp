@@ -1,4 +1,4 @@
-/// Where outputs go, and what text of others looks like in them.
+/// The files of outputs, and the form of foreign text in them.
 #include <canopy/base/atomic_file.h>
 #include <canopy/base/printable.h>
 #include <canopy/base/run_files.h>

@@ -128,7 +128,7 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
   CHECK(other.refusals()[2].why ==
         "component 'without_minor' implements canopy.EvictionStrategy/4; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[3].why ==
-        "component 'of_others' implements somebody.Elses/7.0; this host has canopy.EvictionStrategy/4.0, "
+        "component 'of_others' implements another.Projects/7.0; this host has canopy.EvictionStrategy/4.0, "
         "canopy.KeyCodec/2.0, canopy.KVStore/4.0, canopy.PageStorage/3.0, canopy.PrefixIndex/13.0, "
         "canopy.SlotAllocator/1.0");
   CHECK(make(other, "of_today"));
@@ -220,7 +220,7 @@ TEST_CASE("loading: a descriptor that counts more components than its list has i
   CHECK_FALSE(listed);
 }
 
-TEST_CASE("loading: an instance that cannot be had is an error that helps") {
+TEST_CASE("loading: an instance that cannot be made is an error that helps") {
   Registry registry;
   registry.add(fixture("good"), Trust::as_ourselves);
   registry.add(fixture("throws_in_create"), Trust::as_ourselves);

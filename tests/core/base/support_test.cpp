@@ -1,4 +1,4 @@
-/// What all rooms share: figures as people read them, and files.
+/// Helpers that all rooms share: figures as people read them, and files.
 #include <canopy/base/figures.h>
 #include <canopy/base/file.h>
 #include <canopy/base/printable.h>

@@ -22,7 +22,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-/// A text that must be refused: where, and a part of the sentence that tells it from the others.
+/// A text that must be refused: the place, and a part of the message that distinguishes it from the others.
 struct Bad {
   std::string_view text, place, part;
 };
@@ -81,7 +81,7 @@ const Bad kBad[] = {
     {"a:\n  \tb: 1\n", "2:3", "a tab in the indentation"},
     {"a: {\n\tb: 1 }\n", "2:1", "a tab in the indentation"},
     {"\ta: 1\n", "1:1", "a tab in the indentation"},
-    // What a configuration has no use for.
+    // Parts of YAML that a configuration does not use.
     {"a: &x 1\n", "1:4", "anchors"},
     {"a: &x\n", "1:4", "anchors"},
     {"a: &x [1]\n", "1:4", "anchors"},
@@ -205,7 +205,7 @@ TEST_CASE("yaml: a value written as flow text reads back to the same") {
     const auto without_quotes = [](std::string tree) { return std::erase(tree, '\''), tree; };
     CHECK(without_quotes(flat(again)) == without_quotes(flat(node)));
   }
-  // What is a number stays one, and text in quotes does not become one.
+  // A number stays a number, and text in quotes does not become one.
   CHECK(to_yaml(good("{ a: 3_000k, b: '3', c: true, d: -1, e: 0.5, f: 'a b', g: , h: [x, 1] }")) ==
         "{ a: 3_000k, b: \"3\", c: true, d: -1, e: 0.5, f: \"a b\", g: ~, h: [x, 1] }");
 }
@@ -218,7 +218,7 @@ TEST_CASE("yaml: every value knows its place, in characters") {
   CHECK(flow.entries[0].second.mark.text() == "t:1:9");
   CHECK(flow.entries[1].first.mark.text() == "t:1:14");
   CHECK(document.find("list")->items[0].mark.text() == "t:3:5");
-  CHECK(document.find("empty")->mark.text() == "t:4:1");  // what is not there stands where its key stands
+  CHECK(document.find("empty")->mark.text() == "t:4:1");  // a missing value has the place of its key
   CHECK(document.find("last")->mark.text() == "t:5:7");
   CHECK(document.find("list")->find("x") == nullptr);
   CHECK(parse_yaml("# nothing\n", "t")->mark.text() == "t:1:1");

@@ -47,12 +47,12 @@ struct Config {
   Mode mode = Mode::careful;
   Rows rows;
   void visit(Options& o) {
-    o.number("size", size, 1, 64, "how large");
-    o.number("total", total, 0, kHuge, "of all");
+    o.number("size", size, 1, 64, "size of a part");
+    o.number("total", total, 0, kHuge, "size of all");
     o.number("small", small, 0, 255, "");
     o.real("share", share, -1, 1, "part of it");
-    o.flag("on", on, "whether it runs");
-    o.choice("mode", mode, kModes, "how it runs");
+    o.flag("on", on, "run it");
+    o.choice("mode", mode, kModes, "mode of a run");
     o.entries("rows", rows, "rows by name");
   }
 };
@@ -82,8 +82,8 @@ TEST_CASE("options: what is refused, where and why") {
     std::string_view yaml, sentence;
   };
   const Bad bad_values[] = {
-      {"{ size: 0 }", "t:1:9: c.size = 0 is outside 1..64 (how large)"},
-      {"{ size: 65 }", "t:1:9: c.size = 65 is outside 1..64 (how large)"},
+      {"{ size: 0 }", "t:1:9: c.size = 0 is outside 1..64 (size of a part)"},
+      {"{ size: 65 }", "t:1:9: c.size = 65 is outside 1..64 (size of a part)"},
       {"{ size: -3 }", "t:1:9: c.size = -3 is outside 1..64"},
       {"{ size: 1k }", "t:1:9: c.size = '1k' is outside 1..64"},
       {"{ size: 99999999999999999999 }", "is outside 1..64"},
@@ -115,7 +115,7 @@ TEST_CASE("options: what is refused, where and why") {
       {"{ size: 1_ }", "is not a whole number in decimal digits"},
       {"{ size: 1__0 }", "is not a whole number in decimal digits"},
       {"{ size: 1 0 }", "c.size = '1 0' is not a whole number"},
-      {"{ size: \"3\" }", "c.size = '3' is text, because it is in quotes; expected 1..64 (how large)"},
+      {"{ size: \"3\" }", "c.size = '3' is text, because it is in quotes; expected 1..64 (size of a part)"},
       {"{ size: true }", "c.size = 'true' is not a whole number"},
       {"{ size: }", "t:1:3: c.size = nothing is not a whole number"},
       {"{ size: ~ }", "t:1:9: c.size = ~ is not a whole number"},
@@ -132,16 +132,17 @@ TEST_CASE("options: what is refused, where and why") {
       {"{ share: '0.5' }", "c.share = '0.5' is not a number"},
       {"{ share: +1 }", "is not a number"},
       {"{ share: }", "c.share = nothing is not a number"},
-      {"{ on: yes }", "t:1:7: c.on = 'yes' is neither true nor false (whether it runs)"},
+      {"{ on: yes }", "t:1:7: c.on = 'yes' is neither true nor false (run it)"},
       {"{ on: 1 }", "c.on = 1 is neither true nor false"},
       {"{ on: True }", "is neither true nor false"},
       {"{ on: 'true' }", "is neither true nor false"},
       {"{ on: }", "c.on = nothing is neither true nor false"},
       {"{ mode: carefull }",
-       "t:1:9: c.mode = 'carefull' is not a choice (how it runs). Did you mean 'careful'?\n  known here: fast careful "
+       "t:1:9: c.mode = 'carefull' is not a choice (mode of a run). Did you mean 'careful'?\n  known here: fast "
+       "careful "
        "off"},
-      {"{ mode: 1 }", "c.mode = 1 is not a choice (how it runs)\n  known here: fast careful off"},
-      {"{ mode: ~ }", "c.mode = ~ is not a choice (how it runs); expected fast or careful or off"},
+      {"{ mode: 1 }", "c.mode = 1 is not a choice (mode of a run)\n  known here: fast careful off"},
+      {"{ mode: ~ }", "c.mode = ~ is not a choice (mode of a run); expected fast or careful or off"},
       {"{ mode: [fast] }", "c.mode = a list is not a choice"},
       {"{ rows: 3 }", "t:1:9: c.rows = 3 is not a map; expected { name: ... } (rows by name)"},
       {"{ rows: [a] }", "c.rows = a list is not a map"},
@@ -282,7 +283,7 @@ TEST_CASE("options: of a choice that is none only its name is complained of, not
     Mode mode = Mode::fast;
     std::uint64_t steps = 1;
     void visit(Options& o) {
-      o.variant("mode", mode, kModes, true, "how it runs", [&](Options& of) { of.number("steps", steps, 1, 9, ""); });
+      o.variant("mode", mode, kModes, true, "mode of a run", [&](Options& of) { of.number("steps", steps, 1, 9, ""); });
     }
   };
   const auto [good, none] = read<Varied>("{ mode: { careful: { steps: 3 } } }");
@@ -343,11 +344,11 @@ TEST_CASE("options: help") {
   const auto line = [&](std::size_t i) {
     return fmt::format("{} | {} | {} | {}", help[i].name, help[i].range, help[i].value, help[i].help);
   };
-  CHECK(line(0) == "size | 1..64 | 2 | how large");
-  CHECK(line(1) == "total | any whole number | 7 | of all");
+  CHECK(line(0) == "size | 1..64 | 2 | size of a part");
+  CHECK(line(1) == "total | any whole number | 7 | size of all");
   CHECK(line(3) == "share | -1..1 | 0.5 | part of it");
-  CHECK(line(4) == "on | true or false | true | whether it runs");
-  CHECK(line(5) == "mode | fast or careful or off | careful | how it runs");
+  CHECK(line(4) == "on | true or false | true | run it");
+  CHECK(line(5) == "mode | fast or careful or off | careful | mode of a run");
   CHECK(line(6) == "rows | a map with names of your choice | {} | rows by name");
   CHECK(line(7) == "rows.<name>.bytes | 1..4096 | 1 | bytes a row");
   CHECK(line(8) == "rows.<name>.packed | true or false | false | without gaps");
@@ -398,12 +399,12 @@ TEST_CASE("options: a dump reads back to the same") {
   CHECK(dump_options(walk, *document) ==
         "{ size: 2, total: 7, small: 1, share: 0.5, on: true, mode: fast, rows: { k: { bytes: 8, packed: false } } }");
 
-  // A component that asks is told of what it cannot use, in a dump as well.
+  // A component that calls ok() finds its errors, in a dump as well.
   const auto stops = [](Options& o) {
     std::uint64_t size = 2;
     bool on = true;
-    o.number("size", size, 1, 64, "how large");
-    if (o.ok()) o.flag("on", on, "whether it runs");
+    o.number("size", size, 1, 64, "size of a part");
+    if (o.ok()) o.flag("on", on, "run it");
   };
   CHECK(dump_options(stops, *parse_yaml("{ size: 64 }", "t")) == "{ size: 64, on: true }");
   CHECK(dump_options(stops, *parse_yaml("{ size: 65 }", "t")) == "{ size: 2 }");
@@ -413,7 +414,7 @@ TEST_CASE("options: text") {
   struct Named {
     std::string path = "a b", name;
     void visit(Options& o) {
-      o.text("path", path, 12, "where it is kept");
+      o.text("path", path, 12, "place of the file");
       o.text("name", name, 64, "");
     }
   };
@@ -435,9 +436,9 @@ TEST_CASE("options: text") {
     CHECK(taken.path == expected);
   }
   for (const auto& [yaml, sentence] :
-       {std::pair{"{ path: 1234567890123 }", "t:1:9: c.path has 13 bytes; expected at most 12 (where it is kept)"},
-        {"{ path: \"a\\nb\" }", "t:1:9: c.path = 'a\\x0ab' has control characters (where it is kept)"},
-        {"{ path: [a] }", "t:1:9: c.path = a list is not a text (where it is kept)"},
+       {std::pair{"{ path: 1234567890123 }", "t:1:9: c.path has 13 bytes; expected at most 12 (place of the file)"},
+        {"{ path: \"a\\nb\" }", "t:1:9: c.path = 'a\\x0ab' has control characters (place of the file)"},
+        {"{ path: [a] }", "t:1:9: c.path = a list is not a text (place of the file)"},
         {"{ path: }", "c.path = nothing is not a text"},
         {"{ paht: x }", "c has no option 'paht'. Did you mean 'path'?"}}) {
     const auto [named, complaints] = read<Named>(yaml);

@@ -61,7 +61,7 @@ TEST_CASE("groups: a window that moves on is an operation whose pages are checke
     request.finish(100);
     check_settled(*engine);
   }
-  CHECK(checks[0] >= 2 * 10);  // of two groups
+  CHECK(checks[0] >= 2 * 10);  // checks of two groups
   CHECK(checks[1] == checks[0]);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("groups: a commit of less than is computed names no page before the wi
   check_settled(*engine);
 }
 
-TEST_CASE("groups: what lies behind the last state of a finished request is of no use and is free at once") {
+TEST_CASE("groups: pages behind the last state of a finished request are free at once") {
   const auto engine = engine_of(kState);
   const auto prompt = tokens(1, 15);
   Request first = engine->begin(arrival(prompt)), second = engine->begin(arrival(prompt));
@@ -197,7 +197,7 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
     for (const std::uint32_t chunk : {4U, 12U, 20U}) {
       CAPTURE(narrow);
       CAPTURE(chunk);
-      // What one request of 61 tokens and 20 more needs of the narrow pool, and one page less.
+      // Pages that one request of 61 tokens and 20 more needs of the narrow pool, and one page less.
       const std::size_t need =
           PageNeeds{4, 0, std::string(narrow) == "full" ? kWholePath : 10}.peak(0, 0, 61, 81, chunk);
       for (const std::size_t pages : {need, need - 1}) {

@@ -1,4 +1,4 @@
-/// What stands between the engine and a component: what is believed, what is not, and what a component sees.
+/// The ports between the engine and a component: the results that they accept and refuse, and what a component sees.
 #include <cache/cache_state.h>
 #include <doctest/doctest.h>
 

@@ -86,7 +86,7 @@ TEST_CASE("lying allocators are named with their file and the call and nothing i
   allocator("counts_more_free", "occupancy: it says 200 of 100 pages are free, but 2500 were offered");
   allocator("throws_in_allocate", "allocate: it threw: its table of pages is full");
   allocator("throws_in_free", "free: it threw: something that is not a std::exception");
-  // What the sum over all owners finds; the allocator is not the only one that can be the reason.
+  // The sum over all owners finds these; the allocator is not the only one that can be the reason.
   told("groups.full.allocator=swallows_free", "group 'full' after ");
   told("groups.full.allocator=counts_one_more", "group 'full' after ");
 }

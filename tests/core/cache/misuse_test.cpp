@@ -21,8 +21,8 @@ struct SomeRows {
   Rows rows;
 };
 
-/// What one misuse left in the ledger: exactly one sentence more, which contains `words`. The engine goes on, and every
-/// page has its owner.
+/// Expects that one misuse left exactly one new sentence in the ledger, which contains `words`. The engine goes on, and
+/// every page has its owner.
 void check_told(Engine& engine, std::uint64_t violations, const std::string& words) {
   REQUIRE(engine.ledger().violations() == violations + 1);
   const std::string& sentence = engine.ledger().reports().back();
@@ -137,7 +137,7 @@ TEST_CASE("more tokens than exist or have pages are not computed") {
     CHECK(half.request.ended());
     check_told(*half.engine, 0, "Request::finish of 500 tokens");
     CHECK(half.engine->live_requests() == 0);
-    CHECK(half.engine->index().sizes(0).evictable == 8);  // what was committed before
+    CHECK(half.engine->index().sizes(0).evictable == 8);  // the tokens committed before
   }
   SUBCASE("tokens with no page") {
     const auto engine = engine_of(kSmall);

@@ -9,7 +9,7 @@ using namespace canopy;
 
 namespace {
 
-/// What follows from the words alone: walk a request token by token and look at every page.
+/// Computes the needs from their definition: walks a request token by token and looks at every page.
 struct Walk {
   PageNeeds needs;
   std::uint64_t matched;
@@ -36,7 +36,7 @@ struct Walk {
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     const auto own = std::lower_bound(kept.begin(), kept.end(), matched / needs.page_size);
-    // Of those it matched, only so many were on the market.
+    // Only this number of the matched pages was evictable.
     return std::min(taken, static_cast<std::size_t>(own - kept.begin())) + static_cast<std::size_t>(kept.end() - own);
   }
   std::size_t peak(std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk) const {

@@ -7,7 +7,7 @@
 using namespace canopy;
 using namespace canopy::test;
 
-// What policies can learn and do, on a running engine: each of these could be a file of a user's own.
+// Facts that policies get and calls that they can make, on a running engine. Each policy could be a user's own file.
 
 namespace {
 
@@ -153,7 +153,7 @@ TEST_CASE(
 TEST_CASE("policies: one that throws is replaced by lru, also if that is its name") {
   struct Mru final : EvictionStrategy {
     Rank rank(const NodeFacts& node) override {
-      if (++ranks == 7) throw std::runtime_error("no more");
+      if (++ranks == 7) throw std::runtime_error("enough");
       return {0, ~node.last_access};
     }
     int ranks = 0;
@@ -278,7 +278,7 @@ TEST_CASE("policies: a prefix that leaves has the prints of the prompts that beg
     branch[700] = 7;
     serve(*engine, branch);
     serve(*engine, tokens(9'000, 100));
-    engine->resize(0, 1000 / 4 + 25);  // of 1,600 tokens the ends of both branches leave
+    engine->resize(0, 1000 / 4 + 25);  // the ends of both branches leave, and 1,600 tokens stay
     CHECK(policy->causes[Cause::limit] == 2);
     engine->flush(NamespaceId::shared);
     CHECK(policy->causes[Cause::flush] == 2);

@@ -1,4 +1,4 @@
-/// Which pages a pool offers, hands out and takes from its allocator.
+/// The pages that a pool offers, hands out and takes from its allocator.
 #include <cache/guard/ports.h>
 #include <cache/pages/pool.h>
 #include <conformance/model/plugins.h>
@@ -96,7 +96,7 @@ TEST_CASE("pool: an emptiest segment of one page is taken first") {
 
 TEST_CASE("pool: a page behind the last segment is refused, and so is one that its segment does not offer") {
   const auto allocator = std::make_shared<AsTold>();
-  Pool pool = pool_of(13, 8, allocator);  // of the second segment 6 are offered
+  Pool pool = pool_of(13, 8, allocator);  // 6 pages of the second segment are offered
   Page page = 0;
   for (const Page wrong : {14U, 15U, 16U, 17U, 23U, 24U, 64U, ~0U}) {
     CAPTURE(wrong);

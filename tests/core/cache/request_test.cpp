@@ -202,7 +202,7 @@ TEST_CASE("a locked prefix survives every eviction") {
   }
   const auto too_much = tokens(5000, 28);
   Request request = engine->begin(arrival(too_much));
-  CHECK_FALSE(request.reserve(28));  // 10 pages are held, 6 can be had
+  CHECK_FALSE(request.reserve(28));  // 10 pages are held, 6 can be taken
   CHECK(request.reserve(24));
   request.abort();
   CHECK(engine->begin(arrival(prompt, 0)).matched() == 40);
@@ -355,7 +355,7 @@ TEST_CASE("a prefix counts one use when its request finishes, and none for the c
     std::uint32_t inserts = 0, hits = 0;
     void node(const NodeView& node) override { inserts += node.facts.inserts, hits += node.facts.hits; }
   };
-  // What is counted as hits: matches, and in SGLang's way inserts that are not chunks of a prefill.
+  // Counts as hits: matches, and in SGLang's way inserts that are not chunks of a prefill.
   for (const auto& [accounting, uses] : {std::pair{"default", 0U}, std::pair{"sglang", 1U}}) {
     CAPTURE(std::string(accounting));
     const auto engine = engine_of(kSmall, {"index={ radix: { accounting: " + std::string(accounting) + " } }"});
@@ -435,7 +435,7 @@ TEST_CASE("a store whose size no machine can number is refused with a sentence, 
       engine.error().text);
 }
 
-TEST_CASE("policies know the size of a pool for which the system has no more memory") {
+TEST_CASE("policies know the size of a pool for which the system has no memory left") {
   struct Seen final : EvictionStrategy {
     std::uint64_t capacity = 0;
     Rank rank(const NodeFacts& node) override {
@@ -446,7 +446,7 @@ TEST_CASE("policies know the size of a pool for which the system has no more mem
   const auto engine = engine_of(
       "page_size: 16\nindex: radix\nsegment_pages: 64\n"
       "groups: { full: { reach: path, capacity: unlimited, allocator: free_list, eviction: lru } }\n"
-      "store: { host: { streams: { kv: 4096 }, addresses: 16777216 } }\n");  // of four segments
+      "store: { host: { streams: { kv: 4096 }, addresses: 16777216 } }\n");  // addresses of four segments
   const auto seen = std::make_shared<Seen>();
   REQUIRE(engine->use_policy(0, seen, "seen"));
   leave(*engine, tokens(1, 33));

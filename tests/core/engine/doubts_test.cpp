@@ -1,4 +1,4 @@
-/// What an engine that was refused memory says of its figures.
+/// The doubts that an engine reports of its figures after it was refused memory.
 #include <support/address_limit.h>
 #include <support/engines.h>
 #include <support/sanitizers.h>

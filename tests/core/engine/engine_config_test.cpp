@@ -222,7 +222,7 @@ TEST_CASE("engine config: all that is wrong at once, in the order of the file") 
 store: { host: { streams: { kv: x }, layers: 0 } }
 page_size: 0
 groups:
-  full: { reach: 0, typo: 1, capacity: x, allocator: nobody, eviction: { slru: { protect_after: 0 } } }
+  full: { reach: 0, typo: 1, capacity: x, allocator: nothing, eviction: { slru: { protect_after: 0 } } }
 index: none
 )");
   const std::string_view kPlaces[] = {"t:1:6: ",  "t:2:33: ", "t:2:46: ", "t:3:12: ", "t:5:18: ",

@@ -17,7 +17,7 @@ class NewestFirst final : public EvictionStrategy {
  public:
   struct Config {
     bool newest = false;
-    void visit(Options& o) { o.flag("newest", newest, "whether the newest leaves first"); }
+    void visit(Options& o) { o.flag("newest", newest, "evict the newest first"); }
   };
   explicit NewestFirst(const Config& config) : newest_(config.newest) {}
   Rank rank(const NodeFacts& node) override { return {0, newest_ ? ~node.last_access : node.last_access}; }

@@ -70,7 +70,7 @@ TEST_CASE("events config: what is wrong is said with its place and the nearest n
         std::string::npos);
   CHECK(wrong("{ zmq: { replay: tcp://127.0.0.1:5557 } }").find("is where the events are published") !=
         std::string::npos);
-  // Where the system chooses the ports, they are two.
+  // If the system chooses the ports, they are two.
   for (const char* any : {"tcp://127.0.0.1:*", "tcp://127.0.0.1:0"})
     CHECK(wrong(std::string("{ zmq: { publish: '") + any + "', replay: '" + any + "' } }") == "");
   CHECK(wrong("{ zmq: { dialect: map } }").find("maps") != std::string::npos);

@@ -20,7 +20,7 @@ namespace {
 std::string lines_of(const std::string& name, const std::vector<OptionHelp>& options) {
   std::string text;
   for (const OptionHelp& option : options) {
-    // Which components there are depends on the build.
+    // The components depend on the build.
     const std::string_view last = std::string_view(option.range).substr(option.range.rfind(' ') + 1);
     const bool component = std::any_of(plugins().offers().begin(), plugins().offers().end(),
                                        [&](const Offer& offer) { return offer.name == last; });

@@ -12,7 +12,7 @@ using namespace canopy::test;
 
 namespace {
 
-/// What an engine can be composed of: one value of each row.
+/// The parts of an engine: one value of each row.
 const std::vector<std::vector<std::string>> kChoices = {
     {"1", "3", "4", "16"},
     {"lru", "lfu", "fifo", "filo", "mru", "priority", "slru", "clock", "lfu_da"},

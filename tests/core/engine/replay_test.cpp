@@ -56,7 +56,7 @@ store: { host: { streams: { kv: 8 } } }
 
 }  // namespace
 
-TEST_CASE("a serial replay tells policies how long the answers were, and inserts none of them") {
+TEST_CASE("a serial replay gives policies the lengths of the answers, and inserts none of them") {
   struct Outputs final : EvictionStrategy {
     std::vector<std::uint32_t> came;
     Rank rank(const NodeFacts& node) override { return {node.last_access, 0}; }
@@ -193,12 +193,12 @@ TEST_CASE("the same input gives the same digest: again, without content checks, 
   CHECK(first == digest(1, true));
   CHECK(first == digest(1, false));
   CHECK(first != digest(2, true));
-  // What g++ 12 made of it at -O2: other compilers and levels make the same. A change of behaviour changes it, and
-  // is then said here.
+  // The digest by g++ 12 at -O2: other compilers and levels give the same. A change of behaviour changes it, and this
+  // line with it.
   CHECK(first == 0xD0A273A21827DCD4);
 }
 
-TEST_CASE("timed: the schedule decides which of the requests that wait starts first, and waiting times tell") {
+TEST_CASE("timed: the schedule decides which of the requests that wait starts first, and waiting times show it") {
   // One runs at a time, and each takes two steps of 25 ms: one computes, the next one finds it done.
   const std::vector<workload::ClientRequest> requests = {{0, "", 0, 0, tokens(1, 20)},
                                                          {10, "", 0, 0, tokens(500, 12)},
@@ -246,7 +246,7 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
   CHECK(start({.schedule = Schedule::lpm}).started == Started{21, 25, 512, 704, 804});
   CHECK(start({.schedule = Schedule::lpm, .most_matched = 1}).started == Started{21, 512, 25, 704, 804});
   CHECK(start({.schedule = Schedule::dfs_weight}).started == Started{21, 25, 512, 704, 804});
-  // Of the third request 4 tokens are to compute, as of the fourth, which came later.
+  // The third request has 4 tokens to compute, as has the fourth, which came later.
   CHECK(start({.schedule = Schedule::shortest_prefill_first}).started == Started{21, 25, 704, 804, 512});
   CHECK(start({.schedule = Schedule::fcfs, .priorities = scheduling::Priorities::high_first}).started ==
         Started{21, 25, 804, 512, 704});

@@ -18,7 +18,7 @@ TEST_CASE("tiers config: what need not be said") {
         "tiers.recompute.per_token_depth=0 tiers.prefetch.policy=worthwhile tiers.prefetch.max=30s ");
 }
 
-TEST_CASE("tiers config: a model is told by its name, its revision and the type of its rows") {
+TEST_CASE("tiers config: a model is identified by its name, its revision and the type of its rows") {
   for (const std::string_view missing : {"name", "revision", "dtype"}) {
     std::string model;
     for (const std::string_view key : {"name", "revision", "dtype"})

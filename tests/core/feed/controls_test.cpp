@@ -1,4 +1,4 @@
-/// What an engine does for a reader that steers it.
+/// Commands of a reader that steers an engine.
 #include <canopy/feed/reader.h>
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ struct Steered {
         mirror(header) {
     look();
   }
-  /// Whether the engine runs. Takes all that it told, and expects its sums to agree.
+  /// Returns true if the engine runs. Takes all its events, and expects that the sums agree.
   bool look() {
     const bool runs = engine->poll();
     std::vector<Event> events(4096);
@@ -99,7 +99,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK_FALSE(steered.look());
   CHECK(steered.mirror.paused() == "request 5 missed: 0 of 20 tokens were found");
 
-  // What finds all that it can reuse is no miss.
+  // A request that finds all that it can reuse is no miss.
   CHECK(steered.send(until(Condition::missed, kAnySpace)));
   steered.serve(c, "acme");
   CHECK(steered.look());
@@ -112,7 +112,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK(steered.mirror.paused() == "request 8 began");
 
   CHECK(steered.send(until(Condition::hit_rate, 500)));
-  for (int i = 0; i < 64; ++i) {  // what was hit before 64 have come does not count as too little
+  for (int i = 0; i < 64; ++i) {  // a low hit rate does not count before 64 requests have come
     steered.serve(c);
     REQUIRE(steered.look());
   }
@@ -127,7 +127,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK_FALSE(steered.look());
   CHECK(steered.mirror.paused() == "0 pages are free");
 
-  // What a reader that attaches now is told; and what makes no sense changes nothing.
+  // A reader that attaches now gets the state; a command that makes no sense changes nothing.
   FeedReader late(steered.header);
   steered.look();
   Mirror fresh(steered.header);
@@ -152,7 +152,7 @@ TEST_CASE("controls: a reader that writes its command slowly loses it to no othe
   Steered steered;
   for (int i = 0; i < 40; ++i) CHECK(steered.send({Command::Kind::go_on}));  // more than the ring has places
   FeedCommands& commands = commands_behind(steered.header);
-  const std::uint64_t ticket = commands.posted.fetch_add(1);  // of one that is stopped before it writes
+  const std::uint64_t ticket = commands.posted.fetch_add(1);  // the ticket of a reader that is stopped before it writes
   CHECK(steered.look());
   CHECK(Attachment::post(steered.header, {Command::Kind::go_on}));
   CHECK(steered.look());

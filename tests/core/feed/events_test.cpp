@@ -31,7 +31,7 @@ void round_trip(const T& event, std::set<int>& kinds) {
     if constexpr (std::is_same_v<std::decay_t<decltype(came)>, T>) found = std::memcmp(&came, &sent, sizeof(sent)) == 0;
   }));
   CHECK_MESSAGE(found, "kind ", int{sent.kind});
-  // What a sender does not set is 0, but for the share of a tenant without one.
+  // A field that a sender does not set is 0, but for the share of a tenant without one.
   auto plain = std::bit_cast<Event>(T{});
   if constexpr (std::is_same_v<T, event::TenantShare>)
     plain = std::bit_cast<Event>(T{.ceiling = T{}.ceiling + 1, .weight = T{}.weight - 1'000'000});
@@ -43,7 +43,7 @@ void round_trip(const T& event, std::set<int>& kinds) {
 constexpr NodeId kNode{0x0000'0003'0000'0007}, kOther{0x0000'0001'0000'0009};
 constexpr event::TwoRuns kRuns{Segment{11, 5}, Segment{40, 2}};
 
-/// What a reader of a feed in this process has taken.
+/// Applies all events of a feed in this process that the reader has not taken yet.
 void take_all(FeedReader& reader, Mirror& mirror) {
   Event events[256];
   for (std::size_t count = 0; reader.read(events, std::size(events), count) == FeedReader::Outcome::events;)
@@ -135,7 +135,7 @@ TEST_CASE("events: a reader skips kinds that it does not know, counts them, and 
   std::uint64_t added = 0;
   for (const Event& one : events) {
     Event later = one;
-    later.kind = 201;  // of a version to come, with anything in it
+    later.kind = 201;  // a kind of a later version, with anything in it
     later.group = 255;
     if (!is<event::Keyframe>(one)) newer.take({&later, 1}), ++added;
     newer.take({&one, 1});
@@ -206,7 +206,7 @@ TEST_CASE("session: a feed follows an index without an engine, its caller's pool
     return ids;
   }();
   CHECK(waiting == std::vector<std::uint64_t>{static_cast<std::uint64_t>(one.node)});
-  // Each step of a request is in the feed when it is made, and a reader that comes later is told the same.
+  // Each step of a request is in the feed when it is made, and a reader that comes later gets the same.
   CHECK(session->progress(request, RequestPhase::running, 20, 12, 31));
   session->end_operation(Operation::advance);
   take_all(reader, mirror);

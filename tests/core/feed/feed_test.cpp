@@ -138,7 +138,7 @@ TEST_CASE("feed: a name that a living process writes is refused with a sentence"
   CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed with this name"));
 }
 
-TEST_CASE("feed: a recording that was cut, damaged or left by a killed writer is told from a whole one") {
+TEST_CASE("feed: a recording that was cut, damaged or left by a killed writer is distinguished from a whole one") {
   const std::string path = (std::filesystem::temp_directory_path() / own_name("marked")).string();
   const std::string part = FeedSink::part_of(path), left = path + ".left";
   {
@@ -146,7 +146,7 @@ TEST_CASE("feed: a recording that was cut, damaged or left by a killed writer is
     RandomRequests requests(*engine, plugins(), 5, 2);
     requests.run(100);
     engine->feed()->keep_pace(~std::uint64_t{0});
-    std::filesystem::copy_file(part, left);  // what SIGKILL would leave
+    std::filesystem::copy_file(part, left);  // the file that SIGKILL would leave
     requests.run(100);
     engine->intern({.tenant = "of no request"});  // events that no operation ends
   }
@@ -250,7 +250,7 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
 bool fork_that_runs(std::unique_ptr<Engine>& engine, std::optional<RandomRequests>& requests) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool runs = engine->poll();  // what an inspector asks is asked of the parent
+    const bool runs = engine->poll();  // an inspector's commands are for the parent
     requests->run(3'000);
     requests.reset();
     engine.reset();
@@ -408,7 +408,7 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
     go_to(end / 2 - back);
     CHECK(read <= inspector::Checkpoints::kNear);
   }
-  // What the rest of the recording says of a request is known where it begins.
+  // The events of a request later in the recording are known where it begins.
   std::size_t told = 0;
   for (const auto& request : learned) {
     if (request.miss != inspector::Miss::evicted) continue;

@@ -255,12 +255,12 @@ TEST_CASE("trust: a reader goes by the header that it attached to, and says when
       look();
       CHECK((*reader)->header().page_size == 4);
     }
-  for (int i = 0; i < 20; ++i) look();  // the engine writes its own words anew, and a keyframe comes
+  for (int i = 0; i < 20; ++i) look();  // the engine writes its own words again, and a keyframe comes
   CHECK(mirror.in_step());
   CHECK(mirror.drift() == 0);
   CHECK(mirror.damaged() == 0);
 
-  // Events themselves: whatever is read, figures that cannot be are told as such and are not shown.
+  // Events themselves: whatever is read, impossible figures are reported as such and are not shown.
   const Tick tick = mirror.tick();
   for (int i = 0; i < 400; ++i) {
     requests.run(1);

@@ -1,4 +1,4 @@
-/// What a listener of the tree receives after it has lost calls.
+/// The calls that a listener of the tree gets after it has lost some.
 #include <canopy/feed/tree_listener.h>
 #include <doctest/doctest.h>
 #include <fmt/core.h>

@@ -26,7 +26,7 @@ using inspector::Mirror;
 
 namespace {
 
-/// What two processes tell each other.
+/// Memory that two processes share.
 template <class Told>
 class Shared {
  public:
@@ -89,7 +89,7 @@ TEST_CASE("feed: readers killed at random, one after the other, change nothing o
     }
     ::_exit(0);
   }
-  // The name is taken anew by each engine, whatever readers the one before it had.
+  // Each engine takes the name again, whatever readers the one before it had.
   for (int round = 0; round < 200 && (round < 3 || told->killed < 20 || told->mirrored < 100); ++round)
     CHECK(digest_of_demo(fmt::format("{{ shm: {{ name: {}, events: 64k }} }}", name)) == plain);
   told->done = true;
@@ -182,7 +182,7 @@ TEST_CASE("feed: a killed writer is noticed before its parent waits for it, and 
   ::waitpid(writer, nullptr, 0);
 }
 
-TEST_CASE("feed: of several processes that want one name at once, one gets it and the others hear of it") {
+TEST_CASE("feed: of several processes that want one name at once, one gets it and the others get an error") {
   constexpr int kWriters = 6;
   struct Told {
     std::atomic<int> ready, won, lost, silent;

@@ -1,4 +1,4 @@
-/// What events say of an index's changes, told by hand: salts of every length, and groups that fill again.
+/// The events of an index's changes, which the test makes by hand: salts of every length, and groups that fill again.
 #include <canopy/kv_events/block_events.h>
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ class ByHand {
     config.dialect = KvEventsConfig::Dialect::arrays, config.hashes = KvEventsConfig::Hashes::vllm;
     return config;
   }
-  /// What the newest operation tells.
+  /// Returns the events of the newest operation.
   const kv_events::EventBatch& told() {
     queue.turn();
     batch_.clear();
@@ -62,7 +62,7 @@ std::vector<std::string> fields_of(const kv_events::Event& event) {
 
 }  // namespace
 
-TEST_CASE("an event has the fields that the servers send, no more and no fewer") {
+TEST_CASE("an event has the fields that the servers send, and no others") {
   using Names = std::vector<std::string>;
   const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8};
   const auto tell = [&](ByHand& index) {
@@ -98,10 +98,10 @@ TEST_CASE("an event has the fields that the servers send, no more and no fewer")
                                          {"block_hashes", "medium", "group_idx"}});
 }
 
-TEST_CASE("a salt of any length is told as MessagePack has it and part of a name as CBOR has it") {
+TEST_CASE("a salt of any length is sent as MessagePack has it and part of a name as CBOR has it") {
   struct Length {
     std::size_t bytes;
-    std::string msgpack, cbor;  // what stands in front of the text
+    std::string msgpack, cbor;  // the bytes in front of the text
   };
   const Length lengths[] = {{1, "\xa1", "\x61"},
                             {23, "\xb7", "\x77"},
@@ -130,7 +130,7 @@ TEST_CASE("a salt of any length is told as MessagePack has it and part of a name
   }
 }
 
-TEST_CASE("a group that fills again is told with all its tokens, and one that is full already tells nothing") {
+TEST_CASE("a group that fills again is sent with all its tokens, and one that is full already sends nothing") {
   for (const std::uint32_t overlap : {0U, 1U}) {
     CAPTURE(overlap);
     ByHand index(2, overlap);

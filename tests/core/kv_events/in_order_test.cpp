@@ -28,7 +28,7 @@ struct Watch {
 
 }  // namespace
 
-TEST_CASE("events: gaps, what repairs them, repeats and restarts are told apart") {
+TEST_CASE("events: gaps, what repairs them, repeats and restarts are distinguished") {
   Watch watch;
   const InOrder::Counts& counts = watch.in_order.counts();
   CHECK(watch.take(7, 10) == Order::first);

@@ -81,7 +81,7 @@ class Client {
   std::vector<std::string_view> views_;
 };
 
-/// A subscriber with the tree that it was told of.
+/// A subscriber with the tree that it knows from events.
 struct Subscriber {
   Client live;
   EventTree tree;
@@ -234,7 +234,7 @@ TEST_CASE("what a subscriber missed is answered for, in order, with the topic, a
   CHECK(tree.blocks.size() == 400);
 }
 
-TEST_CASE("a prompt that fills the index is told whole") {
+TEST_CASE("a prompt that fills the index is sent whole") {
   const auto publisher = publisher_of(config_of("tcp://127.0.0.1:*"));
   Subscriber subscriber(publisher->published_at());
   await_subscribers(*publisher, 1);
@@ -253,7 +253,7 @@ TEST_CASE("a prompt that fills the index is told whole") {
   CHECK(subscriber.tree.blocks.size() == 200);
 }
 
-TEST_CASE("a loss is told as one clear, and then everything anew") {
+TEST_CASE("a loss is sent as one clear, and then everything again") {
   const auto publisher = KvPublisher::open(config_of("tcp://127.0.0.1:*"), TreeQueue::WhenFull::drop);
   REQUIRE(publisher);
   Subscriber subscriber((*publisher)->published_at());
@@ -420,7 +420,7 @@ TEST_CASE("a subscriber that takes nothing costs the others nothing, and no memo
   CHECK(figures.kept <= 10'000);
 }
 
-TEST_CASE("a restart is told as a clear at sequence 0") {
+TEST_CASE("a restart is sent as a clear at sequence 0") {
   const std::string endpoint = endpoint_of("canopy-restart");
   Subscriber subscriber(endpoint);
   std::uint64_t clears = 0;
@@ -453,7 +453,7 @@ TEST_CASE("a restart is told as a clear at sequence 0") {
   CHECK(clears == 2);
 }
 
-TEST_CASE("an endpoint that cannot be had is named, and no file is lost to it") {
+TEST_CASE("an endpoint that cannot be used is named, and no file is lost to it") {
   const auto first = publisher_of(config_of("tcp://127.0.0.1:*"));
   const auto why = [](const KvEventsConfig& config) {
     const auto publisher = KvPublisher::open(config, TreeQueue::WhenFull::drop);

@@ -42,7 +42,7 @@ groups: { full: { reach: path, capacity: 60000, allocator: free_list, eviction: 
 
 }  // namespace
 
-TEST_CASE("a reader that is too late is told everything anew, and what was lost is counted") {
+TEST_CASE("a reader that is too late gets everything again, and losses are counted") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
@@ -54,7 +54,7 @@ TEST_CASE("a reader that is too late is told everything anew, and what was lost 
   Token first = 10'000;
   for (; queue.breaks() == 0 && first < 100'000'000; first += 10'000) insert(*engine, first, 8'000);
   CHECK(queue.breaks() == 1);
-  insert(*engine, first, 8'000);  // not told
+  insert(*engine, first, 8'000);  // not queued
   CHECK(queue.breaks() == 1);
   drain(queue, events, tree);  // whole operations
   kv_events::EventBatch batch;
@@ -77,7 +77,7 @@ TEST_CASE("a reader that is too late is told everything anew, and what was lost 
   CHECK(queue.breaks() == 1);
 }
 
-TEST_CASE("a reader that has no memory for what it has asked for anew sees another loss, and may ask again") {
+TEST_CASE("a reader that has no memory for a resync sees another loss, and may request it again") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
@@ -97,7 +97,7 @@ TEST_CASE("a reader that has no memory for what it has asked for anew sees anoth
   CHECK(tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
 }
 
-TEST_CASE("a namespace whose salt is longer than the queue is left out, and all others are told") {
+TEST_CASE("a namespace whose salt is longer than the queue is left out, and all others are sent") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   const auto engine = engine_of(kEngine, {}, &queue);
   BlockEvents events({}, queue);
@@ -198,7 +198,7 @@ TEST_CASE("an engine with events and no program that publishes them is refused, 
   CHECK(queue.begin(facts).find("no form") != std::string::npos);
 }
 
-TEST_CASE("a queue gives each record as it was told, however often it is gone round") {
+TEST_CASE("a queue returns each record as it came, however often it wraps") {
   TreeQueue queue(TreeQueue::WhenFull::drop);
   TreeListener::Facts facts;
   facts.shape.page_size = 4, facts.shape.groups = 1;

@@ -60,7 +60,7 @@ TEST_CASE("breaker: half of the last 32 calls open it, spread as they may be") {
   CHECK_FALSE(breaker.may_call(0));
 }
 
-TEST_CASE("breaker: three damaged records within a thousand open it for as long as it was told") {
+TEST_CASE("breaker: three damaged records within a thousand open it for the configured time") {
   Breaker hour(3'600'000'000), ever(~std::uint64_t{0}), rare(0);
   hour.checked(7, 64, 2);
   CHECK(hour.may_call(7));

@@ -1,4 +1,5 @@
-/// What a fetch is weighed against, and how long a request waits for one. Times are those that the tests tell turn().
+/// The cost that is compared with a fetch, and the time that a request waits for one. Times are those that the tests
+/// pass to turn().
 #include <support/engines.h>
 
 #include <algorithm>
@@ -194,10 +195,10 @@ TEST_CASE("cost: how long a request waits is a policy's matter") {
   CHECK(ready_after({policy + "best_effort"}) == 0);
   CHECK(ready_after({policy + "wait_complete"}) == 40'100);
   CHECK(ready_after({policy + "wait_complete", "tiers.prefetch.max=1us"}) == 40'100);
-  CHECK(ready_after({}) == 40'100);  // what computing takes is not known
+  CHECK(ready_after({}) == 40'100);  // the time for computing is not known
   CHECK(ready_after({kPerToken + "2ms"}) == 40'100);
   CHECK(ready_after({kPerToken + "2ms", "tiers.prefetch.max=5ms"}) == 5000);
-  // It is asked again when computing would have ended: waiting so long is of no use.
+  // ready() is called again when computing would have ended: there is no reason to wait so long.
   CHECK(ready_after({kPerToken + "2ms"}, 79'999) == 40'100);
   CHECK(ready_after({kPerToken + "2ms"}, 80'000) == 0);
 }
@@ -251,7 +252,7 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
                              "tiers: { host: { capacity: 48, bandwidth: 1MB/s }, "
                              "storage: { in: sim_storage, bandwidth: 1MB/s }, recompute: { per_token: 0 } }\n";
   const auto prompt = tokens(100, 41);
-  // Of 40 tokens, the records take 80,960 us and the copy up 40,000.
+  // For 40 tokens, the records take 80,960 us and the copy up 40,000.
   for (const auto& [per_token, comes] : {std::pair{"3020us", false}, {"3030us", true}, {"0", true}}) {
     CAPTURE(per_token);
     const auto engine = heavy_engine(stored, {kPerToken + per_token});

@@ -29,7 +29,7 @@ struct Evicting {
 
 }  // namespace
 
-TEST_CASE("departures: a chain that is evicted from its end is one path, and so is a node that is told of twice") {
+TEST_CASE("departures: a chain that is evicted from its end is one path, and so is a node that is reported twice") {
   const Evicting whole({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 20), front({1, 2, 3, 4, 5, 6, 7, 8, 9}, 20),
       other({1, 2, 3, 4, 5, 6, 7, 7, 9}, 30), longer({1, 2, 3, 4, 5, 6, 7, 7, 9, 9, 9, 9, 9}, 40);
   Departures departures(2);

@@ -42,7 +42,7 @@ struct Sealed {
   Sealed& operator=(const Sealed&) = delete;
 };
 
-/// What happens to records, and what of them must be noticed: all. Each makes of a good record one that is not.
+/// Kinds of damage, all of which must be noticed. Each function damages a good record.
 using Damage = void (*)(Random&, Sealed& mine, Sealed& other);
 const std::vector<std::pair<const char*, Damage>>& damages() {
   static const std::vector<std::pair<const char*, Damage>> all = {
@@ -139,7 +139,7 @@ TEST_CASE("page records: nothing of what was in the memory before is sealed with
   }
 }
 
-TEST_CASE("page records: a reader that expects none in particular is told whose a record is, and whether it is whole") {
+TEST_CASE("page records: a reader that expects none in particular gets a record's owner, and whether it is whole") {
   Random random(4);
   const Sealed sealed(random, 17);
   const auto flaw = [&](auto&& damage) {

@@ -1,5 +1,4 @@
-/// What ranks agree on, turn by turn; what an engine does when they do not; and a model whose ranks share their
-/// records.
+/// Agreement of ranks, turn by turn; an engine whose ranks do not agree; and a model whose ranks share their records.
 #include <canopy/plugin.h>
 #include <support/engines.h>
 #include <tiers/rank_meeting.h>
@@ -326,7 +325,7 @@ TEST_CASE("ranks: a host tier without images needs no memory, and is agreed on")
   CHECK((*engine)->ledger().violations() == 0);
 }
 
-TEST_CASE("ranks: an agreement that fails, throws or tells more than the least stops the tiers, with a sentence") {
+TEST_CASE("ranks: an agreement that fails, throws or returns more than the least stops the tiers, with a sentence") {
   const auto stopped = [](Peer& peer) {
     const auto engine = std::move(*shared_engine(&peer));
     const auto good = std::exchange(peer.answers, [](auto) { return nullptr; });
@@ -394,7 +393,7 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
         "them to no other process; expected a storage that does, such as redis");
 }
 
-TEST_CASE("ranks: what one of them alone tells of a call is what is agreed of it") {
+TEST_CASE("ranks: what one of them alone reports of a call is what is agreed of it") {
   Peer peer;
   TurnBoard board(peer);
   board.begin(7, 99);

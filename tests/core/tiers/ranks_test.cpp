@@ -49,7 +49,8 @@ struct Setup {
   std::size_t ranks = 0;
   const char* groups = kPaths;
 
-  /// Of the storage of one rank, so rare that the storage is called for most of the time whatever the number of ranks.
+  /// Returns the faults of the storage of one rank. They are so rare that the storage serves most of the time, whatever
+  /// the number of ranks.
   std::string faults() const {
     std::string text = "linger: 4";
     for (const auto& [fault, one_in] : {std::pair("absent", 200U),
@@ -306,9 +307,9 @@ void agree(std::size_t count) {
     std::string brings;
     for (std::size_t i = 0; i < by_outcome.size(); ++i)
       if (by_outcome[i] > 0) brings += fmt::format(", {} {}", by_outcome[i], NamesOf<BringOutcome>::kAll[i]);
-    MESSAGE(
-        fmt::format("{}, {} ranks: {} turns; {} times a rank had more to tell than was agreed; {} tokens put, {} got{}",
-                    setup.name, count, turns, cut, written, loaded, brings));
+    MESSAGE(fmt::format(
+        "{}, {} ranks: {} turns; {} times a rank had more to report than was agreed; {} tokens put, {} got{}",
+        setup.name, count, turns, cut, written, loaded, brings));
     // A run in which nothing came, or all ranks were equally far, proves nothing. In a short one on a busy machine,
     // each call in real time may be late.
     if (with_effort(2 * kAtOnce) < 2 * kAtOnce) continue;

@@ -83,7 +83,7 @@ TEST_CASE("storage of a window: a boundary that the storage cannot serve is not 
   const auto engine = with_part("10");
   const auto prompt = leave_in_storage(*engine, tokens(100, 41), 1);
   REQUIRE(shelf(1).kept.size() == 10);
-  // Of the ten pages of the window, in the order of the path, the seventh is gone.
+  // The seventh of the ten pages of the window, in the order of the path, is gone.
   Fetch looks = engine->tiers().fetch(arrival(prompt));
   shelf(0).end('f');
   engine->turn(10);
@@ -122,7 +122,7 @@ TEST_CASE("storage of a window: a record that arrives damaged shortens the prefi
     engine->turn(10);
     shelf(1).end('e');
     engine->turn(11);
-    REQUIRE(shelf(0).begun.size() == 3);  // of four records at most
+    REQUIRE(shelf(0).begun.size() == 3);  // calls of four records at most
     shelf(0).kept[shelf(0).begun[1].keys[3].bits][4096] ^= std::byte{1};
     CHECK(begin_after(*engine, prompt, std::move(fetch), 12) == matched);
     CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == matched);
@@ -157,7 +157,7 @@ TEST_CASE("storage of states: the deepest state that is there is read, and only 
   check_settled(*engine);
 }
 
-TEST_CASE("storage of a window: a read is joined by those alone whom its boundary serves") {
+TEST_CASE("storage of a window: a read is joined only by fetches that its boundary serves") {
   const auto engine = with_part("10");
   const auto prompt = leave_in_storage(*engine, tokens(100, 41), 1);
   auto other = prompt, longer = prompt;
@@ -193,7 +193,7 @@ TEST_CASE("storage of states: a shorter prompt does not wait for the boundary of
 }
 
 TEST_CASE("storage of states: a state that left the host tier alone is put alone, and comes back alone") {
-  for (const bool leaves : {false, true}) {  // whether what the host tier has of the path leaves it meanwhile
+  for (const bool leaves : {false, true}) {  // true: the path leaves the host tier meanwhile
     CAPTURE(leaves);
     // A host tier of 24 pages, and of nine states, of which five are kept free.
     const auto engine = with_part("1", {"groups.part.every=8", "groups.part.capacity=24", "tiers.host.capacity=96"},

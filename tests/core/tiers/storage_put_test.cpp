@@ -1,4 +1,4 @@
-/// What is put into a storage, and when.
+/// The pages that are put into a storage, and the time of the put.
 #include "by_hand.h"
 
 using namespace canopy;
@@ -12,7 +12,7 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   engine->make_free(0, 16);
   engine->turn(1);
   const PrefixIndex& index = state_of(*engine).below->index->component();
-  CHECK(storage.begun.size() == 3);  // of four records at most
+  CHECK(storage.begun.size() == 3);  // calls of four records at most
   CHECK(index.sizes(0).protected_ == 40);
   CHECK(state_of(*engine).below->moving[0] == 0);
   {
@@ -28,7 +28,7 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   CHECK(storage.kept.size() == 10);
   CHECK(engine->tiers().counters()[Counter::written_tokens_storage] == 40);
 
-  // What continues it is put alone.
+  // Its continuation is put alone.
   auto longer = prompt;
   for (Token more = 0; more < 8; ++more) longer.push_back(more);
   leave(*engine, longer);
@@ -39,7 +39,7 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   storage.end('p');
   engine->turn(5);
   CHECK(storage.kept.size() == 12);
-  // What leaves the host tier is there, so nothing is put and nothing is lost.
+  // The pages that leave the host tier are there, so nothing is put and nothing is lost.
   leave(*engine, tokens(700, 33));
   engine->make_free(0, 16);
   engine->turn(6);
@@ -49,7 +49,7 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   storage.end('p', Fate::full);
   engine->turn(7);
   CHECK(engine->tiers().counters()[Counter::unkept_tokens_storage] == 32);
-  // What was refused is put again with what continues it.
+  // A refused prefix is put again with its continuation.
   auto refused = tokens(700, 33);
   for (Token more = 0; more < 4; ++more) refused.push_back(more);
   leave(*engine, refused);
@@ -183,11 +183,11 @@ TEST_CASE("storage: what is put is put behind what precedes it, so that what is 
   engine->make_free(0, 16);
   engine->turn(1);
   engine->turn(2);
-  REQUIRE(storage.begun.size() == 3);  // what they share, and each one's own
+  REQUIRE(storage.begun.size() == 3);  // the shared part, and the own part of each
   std::set<std::array<std::uint64_t, 4>> put;
   for (const ByHand::Call& call : storage.begun)
     for (std::size_t i = 0; i < call.keys.size(); ++i) {
-      PageKey before;  // as the record tells it
+      PageKey before;  // the chain of the page before, by the record
       std::memcpy(&before, call.from[i] + 64, sizeof before);
       CHECK((put.empty() || put.contains(before.bits)));
       put.insert(call.keys[i].bits);

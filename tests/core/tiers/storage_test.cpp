@@ -15,7 +15,7 @@ TEST_CASE("storage: pages are moving until a put has ended, and until a get has,
   engine->turn(1);  // ten pages have come to the host tier, of which six are to be free: four leave, as one node does
   CHECK(in_host(*engine) == 0);
   CHECK(state_of(*engine).below->moving[0] == 10);
-  CHECK(storage.begun.size() == 3);  // of four records at most
+  CHECK(storage.begun.size() == 3);  // calls of four records at most
   CHECK(engine->tiers().in_real_time());
   storage.end('p');
   CHECK(state_of(*engine).below->moving[0] == 10);  // nothing changes outside turn()
@@ -273,7 +273,7 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
   check_settled(*engine);
 }
 
-TEST_CASE("storage: it is told of all memory that records lie in, before they do") {
+TEST_CASE("storage: it gets all memory that records lie in, before they do") {
   const auto engine = stored_engine();
   ByHand& storage = *ByHand::last;
   const auto told = [&](const std::byte* record) {

@@ -1,4 +1,4 @@
-/// What a storage says and returns is not believed, and each tenant, model and layout has records of its own.
+/// The results of a storage are checked, and each tenant, model and layout has records of its own.
 #include "by_hand.h"
 
 using namespace canopy;

@@ -60,7 +60,7 @@ TEST_CASE("tenants: a share that the host tier cannot give changes nothing, thou
   };
   refused("a", 100);
   refused("c", 108);
-  // What is refused leaves room: the floor of 8 alone counts.
+  // A refused share takes no room: only the floor of 8 counts.
   CHECK(engine->set_share("c", {.floor = 56}));
   CHECK(engine->tenants()[2].share.floor == 56);
   const Tenants& below = *state_of(*engine).below->tenants;

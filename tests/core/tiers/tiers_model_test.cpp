@@ -141,7 +141,7 @@ class TiersWorld {
       for (int turns = 0; turns < 1000 && !fetch.done(); ++turns) turn(std::max(now_, fetch.ends_us()));
       REQUIRE(fetch.done());
       Request request = engine_->begin(spec, std::move(fetch));
-      // What the host tier has beyond a boundary is under no lock, and may leave it while the rest comes.
+      // The host tier's pages beyond a boundary are under no lock, and may leave it while the rest comes.
       const bool left = expected.continues_host && request.matched() < expected.least;
       if (!left) REQUIRE(request.matched() >= expected.least);
       REQUIRE(request.matched() >= there);
@@ -215,7 +215,7 @@ class TiersWorld {
         if (!random_.one_in(12)) return "nothing";
         flushed_ = space();
         engine_->flush(*flushed_);
-        for (Waiting& waiting : fetches_)  // what was not there yet does not come
+        for (Waiting& waiting : fetches_)  // pages that were not there yet do not come
           if (waiting.space == *flushed_ && !waiting.fetch.done()) waiting.until = 0;
         return "flush";
       case 14:
@@ -224,7 +224,7 @@ class TiersWorld {
         return "give a fetch up";
       default:
         turn(now_ + random_.below(400));
-        if (!setup_.storage.empty() && random_.one_in(20)) turn(now_ + 2'000'000);  // what is late is late
+        if (!setup_.storage.empty() && random_.one_in(20)) turn(now_ + 2'000'000);  // every pending call is then late
         return "turn";
     }
   }
@@ -287,8 +287,9 @@ class TiersWorld {
     std::uint32_t most = least;   ///< tokens: a window may be completed by a part of it that the host tier has
     bool continues_host = false;  ///< it continues what the host tier has of whole paths beyond its boundary
   };
-  /// What a request finds if it waits for its fetch: the boundary `there` that the pools or the host tier have, or a
-  /// deeper one for which the storage has all that is needed beyond it. Of whole paths the host tier may have more.
+  /// Returns what a request finds if it waits for its fetch: the boundary `there` that the pools or the host tier have,
+  /// or a deeper one for which the storage has all that is needed beyond it. Of whole paths the host tier may have
+  /// more.
   Expected to_be_found(NamespaceId space, std::span<const Token> tokens, std::uint32_t there) {
     const auto words = words_of(tokens);
     const auto& device = state_of(*engine_);
@@ -313,7 +314,7 @@ class TiersWorld {
     const std::uint32_t found = units(boundary(there / setup_.page, chain.size(), has));
     return {found, units(boundary(0, chain.size(), anywhere)), found > there && units(whole) > there};
   }
-  /// What was seen to leave the host tier in a turn is in the storage, once nothing is on its way.
+  /// Expects that pages that left the host tier in a turn are in the storage, once nothing is on its way.
   void check_put() {
     const CounterValues all = counters();
     for (std::size_t g = 0; g < shelves_.size(); ++g) {
@@ -352,7 +353,7 @@ class TiersWorld {
     std::uint64_t counted = 0;
     for (const std::uint64_t outcome : after.all(Counter::fetches)) counted += outcome;
     for (const std::uint64_t outcome : before.all(Counter::fetches)) counted -= outcome;
-    if (!setup_.storage.empty()) {  // how it goes is known when the storage has answered
+    if (!setup_.storage.empty()) {  // the outcome is known when the storage has answered
       CHECK(counted <= 1);
       CHECK(engine_->tiers().counters()[Counter::hit_tokens_storage] <=
             engine_->tiers().counters()[Counter::loaded_tokens_storage]);
@@ -456,7 +457,7 @@ class TiersWorld {
     if (!committed_ && !turned_) REQUIRE(within(above_[g], above));
     if (!turned_) REQUIRE(within(below_[g], below));
     if (!turned_) ever_[g].insert(above_[g].begin(), above_[g].end());
-    // What came by a turn had been there before.
+    // Pages that a turn brought had been there before.
     if (turned_) {
       REQUIRE(within(above_[g], ever_[g]));
       REQUIRE(std::all_of(below_[g].begin(), below_[g].end(),
@@ -472,7 +473,7 @@ class TiersWorld {
       for (const auto& name : ever_[g])
         if (is_old(name.first) && !above_[g].contains(name)) perhaps_lost_[g].insert(name);
     if (flushed_) std::copy_if(below_[g].begin(), below_[g].end(), std::inserter(old_[g], old_[g].end()), of_flushed);
-    // Where nothing is dropped, what was there is above, below or on its way.
+    // If nothing is dropped, all pages that were there are above, below or on their way.
     if (setup_.keeps_all && setup_.storage.empty() && state_of(*engine_).below->moving[0] == 0)
       for (const auto& name : ever_[g])
         REQUIRE((above_[g].contains(name) || below_[g].contains(name) || perhaps_lost_[g].contains(name)));

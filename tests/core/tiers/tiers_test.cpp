@@ -61,7 +61,8 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
     CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);
     const Request other = engine->begin(arrival(prompt), std::move(second));
     CHECK(other.matched() == 40);
-    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);  // what one fetch brought is one hit from below
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] ==
+          40);  // the tokens of one fetch are one hit from below
   }
   CHECK(engine->counters().hit_tokens == 80);
   CHECK(engine->make_free(0, 16));
@@ -252,7 +253,7 @@ TEST_CASE("tiers: what a fetch reads during a flush is not found again, neither 
   const std::uint64_t nothing = count(*engine, FetchOutcome::nothing);
   CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(count(*engine, FetchOutcome::nothing) == nothing + 1);
-  // What is computed now would be copied below pages from before the flush.
+  // Pages that are computed now would be copied below pages from before the flush.
   leave(*engine, prompt);
   CHECK(engine->index().sizes(0).evictable == 16);
   engine->make_free(0, 16);
@@ -260,7 +261,7 @@ TEST_CASE("tiers: what a fetch reads during a flush is not found again, neither 
   engine->turn(2000);
   CHECK(fetch.done());
   CHECK(fetch.tokens() == 0);
-  CHECK(below(*engine) == 16);  // of the other namespace
+  CHECK(below(*engine) == 16);  // pages of the other namespace
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
   check_settled(*engine);
   // The flush is over.

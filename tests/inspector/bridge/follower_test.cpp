@@ -50,7 +50,7 @@ TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late e
     std::mt19937_64 random(seed);
     Server server(seed, 0);
     Followed followed(true);
-    std::vector<Sent> way;  // sent, not yet heard
+    std::vector<Sent> way;  // sent, not yet received
     std::size_t sent = 0;
     const std::size_t joins_at = random() % 2 * (random() % 40);
     for (std::size_t step = 0; step < 120; ++step) {
@@ -82,7 +82,7 @@ TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late e
     const auto& counts = followed.follower.counts_of(0);
     repaired += counts.repaired, restarts += counts.restarts, before += counts.before;
   }
-  // The faults happened, and were told.
+  // The faults happened, and were reported.
   CHECK(repaired > 1000);
   CHECK(restarts > 100);
 }

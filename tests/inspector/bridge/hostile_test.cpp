@@ -41,7 +41,7 @@ TEST_CASE("a chain of a million blocks is cut everywhere and grows together agai
   CHECK(tree.copies() == 0);
 }
 
-TEST_CASE("a chain that is told from its end to its beginning is put together") {
+TEST_CASE("a chain that arrives from its end to its beginning is put together") {
   constexpr std::size_t kBlocks = 20'000;
   Tree tree({1, false, false});
   const std::vector<Token> tokens{7};

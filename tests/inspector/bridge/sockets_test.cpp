@@ -50,7 +50,7 @@ struct Sockets {
   kv_events::Socket publish, router;
 };
 
-/// What `canopy events attach` does with a subscription, one thing at a time.
+/// Does one step of `canopy events attach` with a subscription.
 void pump(kv_events::Subscription& subscription, Followed& followed, bool& connected) {
   if (const auto heard = subscription.next(1)) {
     switch (heard->what) {
@@ -127,6 +127,6 @@ TEST_CASE("an endpoint that cannot be connected to is said, and a silent replay 
   REQUIRE(heard);
   CHECK(heard->what == What::replay_ended);
   CHECK(heard->silent);
-  CHECK(heard->from == 7);  // which question it was that nothing answered
+  CHECK(heard->from == 7);  // the sequence of the request without an answer
   CHECK(!(*opened)->is_connected(0));
 }

@@ -80,7 +80,7 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   REQUIRE(followed.mirror->workers().size() == 2);
   CHECK(followed.mirror->workers()[0] == "tcp://test 0\t" + std::to_string(one.size() * kPage) + "\t" +
                                              std::to_string(both.size() * kPage) + "\twhole\t");
-  // A server that goes is told, and so is its return; its blocks stay.
+  // The end of a server is reported, and so is its return; its blocks stay.
   followed.follower.set_lost(1, "the connection was lost");
   followed.turn();
   CHECK(canopy::inspector::servers_lost(followed.mirror->workers()) == 1);
@@ -134,7 +134,7 @@ TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
   Followed followed(false);
   followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
-  followed.hear(of_itself(2, 3, {4, 5}), false);  // 1 told of 3, and is lost
+  followed.hear(of_itself(2, 3, {4, 5}), false);  // message 1 had the block of 3, and is lost
   CHECK(followed.follower.tree()->blocks().count() == 2);
   for (int i = 0; i < 5; ++i) followed.turn();  // after its patience
   CHECK(followed.follower.tree()->blocks().count() == 4);

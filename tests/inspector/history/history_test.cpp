@@ -30,7 +30,7 @@ constexpr const char* kYaml =
     "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
     "feed: { heap: { events: 65536 } }\n";
 
-/// What one commit did, counted from its events and from the state before it, without the history.
+/// Counts of one commit, from its events and from the state before it, without the history.
 struct Plain {
   Counts counts;
   std::map<NamespaceId, Counts> tenants;
@@ -263,7 +263,7 @@ TEST_CASE("history: a range read on its own has the same figures, to the commit"
   CHECK(apart.commits == part.commits);
 }
 
-TEST_CASE("history: lives of requests and marks are those that the events tell") {
+TEST_CASE("history: lives of requests and marks are those of the events") {
   const Story story = random_story(400);
   const Told told(story);
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> lives;
@@ -485,7 +485,7 @@ TEST_CASE("history: the classes of a histogram are without gaps, and its quantil
 }
 
 TEST_CASE("history: histograms of any range have the values that its events have") {
-  /// The values of each commit, as a mirror's watcher is told them.
+  /// The values of each commit, as a mirror's watcher gets them.
   struct Values final : MirrorWatcher {
     const Mirror& mirror;
     explicit Values(const Mirror& of) : mirror(of) {}

@@ -193,7 +193,7 @@ TEST_CASE("metrics: the hit rate is that of the last 128 requests") {
   CHECK(*figures.hit_rate > 0.9);
 }
 
-TEST_CASE("metrics: of a feed made from KV events, what they do not tell is absent") {
+TEST_CASE("metrics: of a feed made from KV events, figures that events do not have are absent") {
   const auto engine = engine_of(kYaml);
   Reading reading(*engine, 2);
   reading.look();

@@ -26,7 +26,7 @@ inline std::string flaw_of_metrics(const std::string& text, std::map<std::string
       std::getline(words, rest);
       if (rest.size() < 2) return "nothing follows: " + line;
       if (what == "HELP" ? !helps.insert(name).second : !kinds.emplace(name, rest.substr(1)).second)
-        return "told twice: " + line;
+        return "twice: " + line;
       if (what == "TYPE" && !helps.contains(name)) return "no help: " + line;
       if (what == "TYPE" && (rest == " counter") != name.ends_with("_total")) return "_total is for counters: " + line;
       if (what == "HELP" && !family.empty()) ended.insert(family);

@@ -1,4 +1,4 @@
-/// What a feed tells of a storage, and of an index that tells of no node.
+/// A feed's figures of a storage, and of an index that reports no nodes.
 #include <canopy/engine/agreement.h>
 #include <canopy/feed/reader.h>
 #include <doctest/doctest.h>
@@ -96,7 +96,7 @@ void check_told(const Mirror& mirror, const Engine& engine) {
 
 }  // namespace
 
-TEST_CASE("feed: of a storage it tells what the engine counts, call by call and record by record") {
+TEST_CASE("feed: its figures of a storage are the engine's counts, call by call and record by record") {
   StorageServed served;
   for (int round = 0; round < 2; ++round)
     for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
@@ -122,7 +122,7 @@ TEST_CASE("feed: of a storage it tells what the engine counts, call by call and 
   CHECK(served.health().state == StorageState::closed);
   CHECK(told[Counter::held_bytes_storage] + told[Counter::lost_bytes_storage] == 0);
   CHECK(served.mirror.drift() == 0);
-  // A reader that comes now is told the same.
+  // A reader that comes now gets the same.
   FeedReader reader(served.engine->feed()->writer().header());
   Mirror mirror(served.engine->feed()->writer().header());
   served.engine->poll();
@@ -132,7 +132,7 @@ TEST_CASE("feed: of a storage it tells what the engine counts, call by call and 
   check_told(mirror, *served.engine);
 }
 
-TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a metric each") {
+TEST_CASE("feed: outcomes of fetches are the engine's counts, and have a metric each") {
   StorageServed served({"tiers.recompute={ per_token: 100ms }"});
   for (int round = 0; round < 2; ++round)
     for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
@@ -171,7 +171,7 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
   CHECK(metrics::flaw_of_label("tier") != "");
 }
 
-TEST_CASE("feed: a fetch that does not wait for a storage to the end is told as such") {
+TEST_CASE("feed: a fetch that does not wait for a storage to the end is reported as such") {
   // In real time: a call ends at one of the next thousand turns, and computing what it brings takes two of them.
   StorageServed served(
       {"tiers.storage.bandwidth=0", "tiers.storage.in.sim_storage.linger=1000", "tiers.recompute.per_token=10us"});
@@ -197,7 +197,7 @@ TEST_CASE("metrics: what prefill fetches saved is absent where computing has no 
 }
 
 TEST_CASE("feed: parts of the tier's tree that came from a storage are marked") {
-  StorageServed served({"tiers.host.capacity=160"});  // what was brought stays
+  StorageServed served({"tiers.host.capacity=160"});  // room for all that is loaded
   for (Token first = 1000; first <= 9000; first += 1000) served.serve(first);
   const std::uint64_t before = served.counters()[Counter::loaded_tokens_storage];
   served.serve(1000);
@@ -207,7 +207,8 @@ TEST_CASE("feed: parts of the tier's tree that came from a storage are marked") 
   std::uint64_t marked = 0;
   served.mirror.below()->each_node([&](const MirrorNode& node) { marked += node.from_storage(); });
   CHECK(marked == read);
-  served.mirror.each_node([&](const MirrorNode& node) { CHECK(node.from_storage() == 0); });  // the pools' are not told
+  served.mirror.each_node(
+      [&](const MirrorNode& node) { CHECK(node.from_storage() == 0); });  // those of the pools are not marked
 }
 
 TEST_CASE("feed: a storage that fails is shown as not called, and for how long") {
@@ -252,12 +253,12 @@ TEST_CASE("metrics: a storage has figures of its own, and HiCache's names where 
   };
   CHECK(cached("device") + cached("host") + cached("storage") ==
         static_cast<double>(served.engine->counters().hit_tokens));
-  // Where the storage does not tell what it has, that is absent.
+  // If the storage does not report its records, their figures are absent.
   CHECK(samples.contains("canopy_tier_records{feed=\"test\",tier=\"storage\"}"));
   CHECK_FALSE(samples.contains("canopy_tier_capacity_bytes{feed=\"test\",tier=\"storage\"}"));
 }
 
-TEST_CASE("feed: of an index that tells of no node, the sums are the engine's own, and the rest is not known") {
+TEST_CASE("feed: of an index that reports no nodes, the sums are the engine's own, and the rest is not known") {
   const auto engine = engine_of(
       "page_size: 4\nindex: hash_chain\n"
       "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\nfeed: { heap: {} }\n");
@@ -322,7 +323,7 @@ class LaterRank final : public Agreement {
 
 }  // namespace
 
-TEST_CASE("feed: of one of several ranks it is told which calls wait for the others, and which ended worse there") {
+TEST_CASE("feed: one of several ranks reports which calls wait for the others, and which ended worse there") {
   auto document = parse_yaml(kStored, "test");
   auto config = read_engine_config(*document, plugins());
   REQUIRE(config);

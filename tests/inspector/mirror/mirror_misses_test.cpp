@@ -1,4 +1,4 @@
-/// Why requests missed, by a mirror that saw all of it and by one that did not.
+/// The reasons of misses, in a mirror that saw everything and in one that did not.
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
@@ -59,8 +59,8 @@ bool is_not_known(inspector::Miss miss) {
          miss == inspector::Miss::forgotten;
 }
 
-/// What a mirror that missed something says of each request is what the one that saw all says, or that it is not known.
-/// Returns how many are not known.
+/// Expects that a mirror that missed something has the same reason for each request as the one that saw all, or that
+/// the reason is not known. Returns the number of those that are not known.
 std::size_t compare_reasons(const Mirror& all, const Mirror& some, inspector::Miss not_known) {
   std::size_t unknown = 0, recognised = 0;
   for (const inspector::MirrorRequest& request : some.requests()) {
@@ -149,7 +149,7 @@ TEST_CASE("mirror: a node that never had a state is not one whose state was evic
       for (std::size_t g = 0; g < mirror.groups(); ++g) {
         if (node.has(g)) had[node.id].insert(g);
         if (node.has(g) || node.added_at + 1 < mirror.commits())
-          continue;  // what a split's upper half had is not known
+          continue;  // the pages of a split's upper half are not known
         never += mirror.state(node, g) == inspector::NodeState::without;
       }
     });

@@ -122,7 +122,7 @@ TEST_CASE("tenants in the feed: more pairs than are kept apart are one sum, also
   compare(*engine, late.look(), false);
 }
 
-TEST_CASE("tenants in the feed: a floor that locks break is told") {
+TEST_CASE("tenants in the feed: a floor that locks break is reported") {
   const auto engine = engine_of(std::string(kGroups) + "tenants: { t0: { floor: 200 }, t1: { weight: 1 } }\n");
   Reading reading(*engine);
   for (Token first = 100; first < 600; first += 100) serve(*engine, "t0", "", first, 41);

@@ -22,7 +22,7 @@ using inspector::MirrorNode;
 
 namespace {
 
-/// Everything visit(), waiting() and sizes() tell, against the mirror.
+/// Compares all results of visit(), waiting() and sizes() with the mirror.
 struct Compare final : NodeVisitor, QueueVisitor {
   const Mirror& mirror;
   const CacheState& state;
@@ -244,7 +244,7 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
     });
     CHECK(counted.at(Counter::bandwidth_bytes_host, HostLane::store) > 0);
     if (groups == kFull) CHECK(counted[Counter::loaded_tokens_host] > 0);
-    // A reader that comes now is told of both trees at once.
+    // A reader that comes now gets both trees at once.
     Watcher late(*engine);
     for (int i = 0; i < 3; ++i) engine->poll(), late.look();
     REQUIRE(late.mirror.below());
@@ -252,7 +252,7 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
   }
 }
 
-TEST_CASE("feed: a fetch is told as what it is: it begins, makes room, and reserves") {
+TEST_CASE("feed: the steps of a fetch are reported: it begins, makes room, and reserves") {
   const auto engine = engine_of(yaml("  full: { reach: path, capacity: 64, allocator: free_list, eviction: lru }\n",
                                      "default", "token", "{ heap: { events: 4096, tokens: false } }") +
                                 "tiers: { host: { capacity: 4000, latency: 40us } }\n");

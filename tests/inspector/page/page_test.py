@@ -137,7 +137,7 @@ def links(page, folder):
         page.until_address("tab=9")
         page.driver.back()
         page.until("the first tab again", lambda report: report["tab"] == tabs["8"])
-        # What the browser remembers of the last visit is no step of its own.
+        # The state that the browser remembers of the last visit is no step of its own.
         page.driver.execute_script("localStorage.setItem('canopy-inspector', 'colour = hits\\n')")
         page.open(f"{server}/page.css")
         page.driver.get(f"{server}/?open=run.feed")
@@ -212,7 +212,7 @@ def a_wrong_token(page, _):
 
 
 def the_server_goes_and_comes(page, folder):
-    """With the token in a file, a page attaches again by itself; with another token, the new address begins anew."""
+    """With the token in a file, a page attaches again by itself; with another token, the new address begins again."""
     token = ["--token-file", os.path.join(folder, "token")]
     with canopy_serve(CANOPY, "--demo", *token) as address:
         page.open(address)

@@ -38,8 +38,8 @@ def is_answered(keys, report):
 
 
 def ask(page, address, document, pictures=None):
-    """Asks each question of a page opened anew. Yields the question, the seconds to the first picture, and from there to
-    the answer's."""
+    """Asks each question of a page that is opened for it. Yields the question, the seconds to the first picture, and from
+    there to the answer's."""
     for number, (question, keys) in enumerate(questions_of(document), 1):
         began = time.monotonic()
         page.open(address)

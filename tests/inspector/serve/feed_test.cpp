@@ -245,7 +245,7 @@ TEST_CASE("serve: a page that does not read loses events, and no other does") {
   // The server has passed the keyframe while the page did not read: the page would have taken it.
   REQUIRE(good.until([&] { return good.bytes == read + 2 * sizeof(Event); }));
   CHECK(stuck.text_with("lapped") == R"({"lapped":true})");
-  CHECK(stuck.bytes < 25'000'000);  // what the sockets hold
+  CHECK(stuck.bytes < 25'000'000);  // bytes in the sockets
   CHECK_FALSE(stuck.mirror->in_step());
   // It reads again: now a keyframe is asked for.
   REQUIRE(soon([&] { return feed.wanted() == wanted + 1; }));
@@ -311,7 +311,7 @@ TEST_CASE("serve: an engine that ends and comes back") {
       }
       page.texts.clear();
       engine.reset();
-      // What it wrote before its end arrives first.
+      // The events from before its end arrive first.
       CHECK(page.text_with("gone") == R"({"gone":"the engine has ended"})");
       CHECK(page.mirror->tick() >= last);
       CHECK(page.mirror->in_step());

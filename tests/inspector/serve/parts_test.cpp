@@ -204,5 +204,5 @@ TEST_CASE("serve: an outbox holds a keyframe of any size, and 8 MiB of what foll
   CHECK_FALSE(box.wants_keyframe());
   message = box.next();
   REQUIRE(message);
-  CHECK(message->events());  // what came before the end is still sent
+  CHECK(message->events());  // events from before the end are still sent
 }

@@ -143,7 +143,7 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
     CHECK(link.sent.back().amount == pool.limit * app.mirror().page_size() / 4 * static_cast<std::uint64_t>(tokens));
   }
 
-  // Where controls are not allowed nothing is sent.
+  // If controls are not allowed, nothing is sent.
   app.mailbox().open = false;
   const std::size_t sent = link.sent.size();
   for (const char key : {'p', 'e', 'w', ' '}) screen.key(app, key);

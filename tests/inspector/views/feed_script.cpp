@@ -77,7 +77,7 @@ void FeedScript::remove(std::uint64_t node) {
 }
 
 void FeedScript::lock(std::uint64_t node, std::uint32_t times) {
-  if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
+  if (commits_ == 0) events_ = commit();  // a keyframe reports locks in another way
   for (std::uint32_t i = 0; i < times; ++i) push(event::Locked{.node = NodeId{node}});
   for (std::uint64_t at = node; at != 0; at = nodes_[slot_of(NodeId{at})].parent)
     nodes_[slot_of(NodeId{at})].locks += times;

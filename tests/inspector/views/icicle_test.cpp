@@ -112,7 +112,7 @@ TEST_CASE("rectangles of a row touch no other, stand for every node once, and ar
       }
     }
     CHECK(shown == nodes + 1);  // and the namespace
-    // What is at a pixel is what the bisection says.
+    // The bisection finds the cell at each pixel.
     for (const IcicleCell& cell : cells)
       if (cell.x1 - cell.x0 > 2) {
         const IcicleCell* found = cell_at(cells, (cell.x0 + cell.x1) / 2, cell.row);

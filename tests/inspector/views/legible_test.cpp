@@ -1,4 +1,4 @@
-/// What is printed can be read: at every size, in every state.
+/// All texts can be read: at every size, in every state.
 #include <canopy/feed/events.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>

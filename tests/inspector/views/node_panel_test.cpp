@@ -1,4 +1,4 @@
-/// What SELECTED says of a node.
+/// The texts of SELECTED about a node.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -210,7 +210,7 @@ TEST_CASE("notes that cannot be read stay as they are, and notes of another insp
   turn_app(screen, *other);
   CHECK(content_of(noted.notes) == "canopy notes 1\n8 late\n9 later\n20 by hand\n");
   CHECK(other->time().notes_complaint.empty());
-  // Where nothing can be written, the reason is said.
+  // If nothing can be written, the reason is shown.
   const auto nowhere = noted.open("/nowhere/run.feed");
   turn_app(screen, *nowhere);
   nowhere->time().notes.set(5, "mine");

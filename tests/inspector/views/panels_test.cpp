@@ -20,7 +20,7 @@ using namespace canopy::test;
 
 namespace {
 
-/// Whether the panel was drawn in the last frame, and how large.
+/// Returns true if the panel was drawn in the last frame, and sets its size.
 bool is_drawn(const PanelInfo& info, ImVec2* size = nullptr) {
   const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
   const ImGuiWindow* window = ImGui::FindWindowByName(title.c_str());

@@ -17,7 +17,7 @@ struct Harbour {
   std::vector<FoundFeed> feeds;
   FeedScript script;
   std::vector<std::string> asked;
-  std::string refused;  ///< why nothing can be attached to
+  std::string refused;  ///< the reason why no feed can be attached
   Picker* picker = nullptr;
   std::unique_ptr<App> app;
   Headless screen;

@@ -1,4 +1,4 @@
-/// What is drawn of recordings that are damaged, and of an engine that runs in another thread meanwhile.
+/// Pictures of recordings that are damaged, and of an engine that runs in another thread meanwhile.
 #include <demo/live_demo.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ void damage(std::string& bytes, Chance& chance) {
   const auto event = [&] { return FeedHeader::kBytes + chance.below(events) * sizeof(Event); };
   const std::uint64_t kind = chance.below(4);
   if (kind == 0) {
-    bytes[chance.below(160)] ^= static_cast<char>(1 << chance.below(8));  // of the header
+    bytes[chance.below(160)] ^= static_cast<char>(1 << chance.below(8));  // bytes of the header
     return;
   }
   const std::size_t at = event();
@@ -113,11 +113,11 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
   std::filesystem::remove(path);
 }
 
-TEST_CASE("shares of a pool that no bar has room for cost no more to draw than others") {
+TEST_CASE("shares of a pool that no bar has room for do not cost more to draw than others") {
   Headless screen;
   const auto vertices = [&](const event::Totals& totals) {
     FeedScript script;
-    script.say(TextKind::no_nodes, 0, "sums alone");  // so that the bar shows what is told
+    script.say(TextKind::no_nodes, 0, "sums alone");  // so that the bar shows the engine's sums
     std::vector<Event> events = script.commit();
     events.insert(events.end() - 1, std::bit_cast<Event>(totals));
     App app(std::make_unique<ScriptLink>(script, events), Settings{});
@@ -162,7 +162,7 @@ TEST_CASE("a recording goes back to its first commit and no further, and shows p
   std::filesystem::remove(path);
 }
 
-TEST_CASE("the demo engine runs in its thread while what it tells is drawn, and takes commands meanwhile") {
+TEST_CASE("the demo engine runs in its thread while its events are drawn, and takes commands meanwhile") {
   auto demo = demo::LiveDemo::make();
   REQUIRE_MESSAGE(demo, (demo ? "" : demo.error().text));
   Headless screen;

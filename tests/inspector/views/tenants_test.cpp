@@ -184,7 +184,7 @@ TEST_CASE("tenants with shares: above or below them, and the payments, now and i
   CHECK(Ink().has("1 of 3 tenants above their share"));
   CHECK(Ink().has("who paid for whom"));
   CHECK(Ink().has("since the engine began"));
-  shown.app->time().range = shown.app->time().history.all();  // what came after the keyframe
+  shown.app->time().range = shown.app->time().history.all();  // the events after the keyframe
   shown.draw();
   CHECK(Ink().has("in the range"));
   REQUIRE(tab.shares().paid().size() == 2);

@@ -38,7 +38,7 @@ struct Tiered {
     request.finish(160);
     engine->turn(now += 1000);
   }
-  /// Since the last time, up to an operation that tells all sums.
+  /// Returns the events since the last call, up to an operation that reports all sums.
   std::vector<Event> events() {
     for (int i = 0; i < 14; ++i) engine->begin(arrival(std::vector<Token>{9'999'999})).abort();
     std::vector<Event> all(65536);
@@ -77,7 +77,7 @@ void fill_tiers(FeedScript& script) {
 
 }  // namespace
 
-TEST_CASE("tiers: which tiers have a prefix is told from the words, and not at all without them") {
+TEST_CASE("tiers: the tiers that have a prefix are found by the words, and not at all without them") {
   Tiered tiered;
   for (const Token first : {1000U, 2000U, 3000U}) tiered.serve(first);  // the first one leaves
   tiered.serve(1000);                                                   // and comes back: the second leaves

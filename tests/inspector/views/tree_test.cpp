@@ -214,8 +214,8 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
   CHECK_FALSE(search.step(show.mirror));
   search.look_for(show.mirror, "tenant");
   CHECK(search.hits() == 2);
-  search.look_for(show.mirror, "nobody");
-  CHECK(search.sentence() == "no namespace with 'nobody' has anything cached");
+  search.look_for(show.mirror, "absent");
+  CHECK(search.sentence() == "no namespace with 'absent' has anything cached");
   search.look_for(show.mirror, "#99");
   CHECK(search.sentence() == "there is no node #99 at this moment");
   search.look_for(show.mirror, node_name(first));

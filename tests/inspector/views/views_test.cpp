@@ -45,7 +45,7 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
   }
 }
 
-TEST_CASE("the pool's map follows what changed, equals one made anew, and counts no other cells") {
+TEST_CASE("the pool's map follows what changed, equals a new one, and counts no other cells") {
   Show show(200'000);
   std::vector<std::uint64_t> leaves;
   for (int i = 0; i < 3000; ++i) leaves.push_back(show.script.add(0, 1 + static_cast<std::uint32_t>(i % 5)));
@@ -89,7 +89,7 @@ TEST_CASE("the pool's map follows what changed, equals one made anew, and counts
               anew.cells()[i].sample == followed.cells()[i].sample;
     CHECK(same);
   }
-  // Another moment before, another feed, and more changes than are kept: made anew.
+  // Another moment before, another feed, and more changes than are kept: made again.
   const Mirror then = show.mirror;
   show.script.remove(leaves.back()), leaves.pop_back();
   show.look();

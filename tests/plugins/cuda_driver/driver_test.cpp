@@ -6,7 +6,7 @@
 namespace canopy::cuda {
 namespace {
 
-TEST_CASE("a machine without the driver is told so in one sentence") {
+TEST_CASE("a machine without the driver gets one sentence that says so") {
   std::string why;
   CHECK(Driver::open("libcuda_that_nobody_has.so.1", why) == nullptr);
   CHECK(why.find("no CUDA driver here: libcuda_that_nobody_has.so.1: ") == 0);
@@ -36,7 +36,7 @@ TEST_CASE("a driver without the batch copy opens all the same") {
   CHECK(static_cast<bool>(recent->memcpy_batch_async));
 }
 
-TEST_CASE("errors are told in the driver's words") {
+TEST_CASE("errors have the driver's words") {
   const FakeDriver fake;
   CHECK(fake->sentence("cuMemCreate", Result::out_of_memory) ==
         "cuMemCreate: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");

@@ -86,7 +86,7 @@ struct Launch {
   std::uint32_t x, y, threads;
 };
 
-/// How often each width was run.
+/// Runs of each width.
 struct Reached {
   std::uint64_t wide = 0, four = 0, single = 0;
   std::uint64_t& at(std::uint32_t width) { return width == 16 ? wide : width == 4 ? four : single; }
@@ -288,7 +288,7 @@ TEST_CASE("one long row is shared by the groups of a whole grid") {
   put(expected[0], model.row(0, 0, 1, 0), expected[1], 0, shape.row_bytes[0]);
   Reached reached;
   check(Kernel::rows_scatter, job, grid, prng, blocks, expected, reached);
-  // The first block moves its share and no more. A power of two of groups share a row, so that a thread has up to two
+  // The first block moves only its share. A power of two of groups share a row, so that a thread has up to two
   // vectors of it.
   const Bytes before = model.stream(0).copy();
   for (std::uint32_t thread = 0; thread < kThreads; ++thread)

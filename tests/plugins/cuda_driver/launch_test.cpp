@@ -73,7 +73,7 @@ TEST_CASE("one crooked address or stride narrows the access") {
   CHECK(width(rows) == 4);
   rows.rows[1] = address(0x1002);
   CHECK(width(rows) == 1);
-  rows.rows[2] = rows.rows[3] = address(1);  // of no stream
+  rows.rows[2] = rows.rows[3] = address(1);  // addresses of no stream
   rows.rows[1] = address(0x1000);
   CHECK(width(rows) == 16);
 

@@ -9,8 +9,8 @@
 namespace cuda_store_test {
 namespace {
 
-/// What the store calls, and what at most is still alive when giving something back was refused for good. The first
-/// few are of the kind that a refusal leaves nothing of.
+/// A driver call of the store, and the objects that may still be alive after the driver has refused for good to free
+/// one. A refusal of the first few calls leaves nothing.
 struct Called {
   const char* function;
   enum class Leaves { nothing, itself, anything } leaves = Leaves::nothing;
@@ -69,12 +69,11 @@ struct Caller {
   Bytes pageable = Bytes(256 * 1024);
 };
 
-/// What one call of each function of a store did, and how many driver calls it made until the store was last asked
-/// what had failed.
+/// Results of one call of each function of a store, and the driver calls until the last sync().
 struct Outcome {
   bool created = false, whole = false;  ///< whole: all that was read is what was written, in the second half
   std::size_t told = 0, refused = 0;
-  bool again = true;  ///< a broken device was told of every time
+  bool again = true;  ///< a broken device was reported every time
   std::string first;
   std::uint64_t calls_told = 0, calls_before_second = 0;
 };
@@ -170,7 +169,7 @@ Outcome live_a_life(Caller& caller, const Fault& fault) {
   return outcome;
 }
 
-/// What is alive that was not before.
+/// Returns the objects that are alive now and were not before.
 std::map<std::string, std::size_t> left(const FakeCudaLive& before, const FakeCudaLive& after) {
   std::map<std::string, std::size_t> more;
   const auto compare = [&](const char* what, std::size_t was, std::size_t is) {
@@ -244,7 +243,7 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
         CHECK_MESSAGE(more.size() <= (mapping ? 2 : most), text(more));
         for (const auto& [what, count] : more) CHECK_MESSAGE(count <= most, text(more));
         kept += more.empty();
-        // What failed once does not fail again.
+        // A call that failed once does not fail again.
         if (outcome.created && nth <= outcome.calls_before_second) CHECK(outcome.whole);
         if (outcome.created) CHECK(outcome.told <= 2);
       }
@@ -252,7 +251,7 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
   MESSAGE(lives, " lives of a store, ", kept, " left nothing where something could stay");
 }
 
-TEST_CASE("what a store does is told where it could not be done") {
+TEST_CASE("a store reports each call that it could not do") {
   for (const char* function : {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemAlloc_v2",
                                "cuMemHostAlloc", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize"}) {
     CAPTURE(std::string(function));

@@ -88,7 +88,7 @@ class Both {
     return all;
   }
 
-  /// Where each stream's rows are in a piece of memory, a little crooked now and then.
+  /// Returns the place of each stream's rows in a piece of memory, now and then not aligned.
   Rows rows_in(std::byte* memory, std::uint32_t count, Rows::At where) {
     Rows rows;
     rows.at = where;
@@ -377,7 +377,7 @@ TEST_SUITE_BEGIN("leaks");
 
 TEST_CASE("a hundred stores that came and went leave nothing") {
   const Device device;
-  small_store().reset();  // what the driver takes once
+  small_store().reset();  // memory that the driver takes only once
   const std::uint64_t before = device.free_bytes();
   Random prng(1);
   Bytes rows = random_bytes(prng, 16 * 96);

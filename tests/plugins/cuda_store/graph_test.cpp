@@ -151,7 +151,7 @@ TEST_CASE("the thread that prepares memory does not spoil what another captures"
     const DeviceBytes out(device, 96);
     const auto store = small_store(", ahead: 64");
     store->use_stream(stream.get());
-    REQUIRE(store->back(round));  // which wakes it
+    REQUIRE(store->back(round));  // the call wakes it
     const Page page = round * 64;
     const CapturedGraph graph(device, stream, cuda::CaptureMode::global, [&] {
       // It has much to do, and surely something of it meanwhile.

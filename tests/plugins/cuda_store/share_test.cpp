@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t kSample = 1024;
 
-/// What goes over the socket, beside the descriptor.
+/// The data beside the descriptor on the socket.
 struct Shared {
-  std::uint64_t bytes, offset;  ///< of the memory; where in it the sample is
+  std::uint64_t bytes, offset;  ///< size of the memory; place of the sample in it
   std::array<std::byte, kSample> sample;
 };
 
@@ -138,7 +138,7 @@ TEST_CASE("another process reads a segment and goes on reading it when its owner
       REQUIRE(hear(sockets[0]));
       store->unback(1);
       REQUIRE(store->sync() == nullptr);
-      if (fake()) CHECK(fake()->now().mappings == kSmallStreams);  // of segment 0
+      if (fake()) CHECK(fake()->now().mappings == kSmallStreams);  // mappings of segment 0
       REQUIRE(say(sockets[0]));
       REQUIRE(hear(sockets[0]));
       REQUIRE(store->back(1));

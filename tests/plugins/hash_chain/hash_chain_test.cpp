@@ -134,7 +134,7 @@ Reached run(std::uint64_t seed, Units page, Page pages) {
   };
   const auto end = [&](std::size_t which) {
     Running& request = running[which];
-    // What no prefix names goes to the front, the last block first.
+    // Blocks that no prefix names go to the front, the last block first.
     std::vector<Page> plain(request.row.begin() + static_cast<std::ptrdiff_t>(request.cached), request.row.end());
     std::ranges::reverse(plain);
     unused.insert(unused.begin(), plain.begin(), plain.end());

@@ -69,7 +69,7 @@ TEST_CASE("hazard: without data the older of two has the lower index in every cl
 }
 
 TEST_CASE("hazard: the example of docs/policies.md: counts, index, and the best age to give a token up") {
-  // Of 1,000 a quarter comes back between 96 and 128, and nothing else does.
+  // A quarter of 1,000 comes back between 96 and 128, and nothing else does.
   Hazards hazards{};
   hazards.fill(1e-6);
   const std::size_t peak = bin_of(125);
@@ -103,7 +103,7 @@ TEST_CASE("hazard: what never returns has a lower index than what does, and a pe
 TEST_CASE("hazard: a life that grows older than almost all of its group keeps a part of the worth that its group had") {
   ReuseTree tree;
   const auto popular = shared(tree, {20, 0, 0, 0}), once = shared(tree, {1, 0, 0, 0});
-  // Of a popular prefix a third of what is left returns in each bin; of the others nothing does.
+  // A third of the rest of a popular prefix returns in each bin; nothing of the others does.
   double left = 1000;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     tree.add(popular, bin, bin + 1, {left / 3, left * 2 / 3});
@@ -152,7 +152,7 @@ TEST_CASE("hazard: a hint is worth what was counted under it") {
     const double ratio = tree.index(ended, 100) / tree.index(plain, 100);
     CHECK(ratio < (true_hints ? 0.1 : 1.05));
     if (!true_hints) CHECK(ratio > 0.95);
-    // Of a class that was never counted its hint is known.
+    // Only the hint of a class that was never counted is known.
     const auto longer = shared(tree, {1, 8192, 512, hint::kSessionEnded});
     CHECK((tree.index(longer, 100) < 0.2 * tree.index(plain, 100)) == true_hints);
   }
@@ -290,7 +290,7 @@ TEST_CASE("hazard: the history knows nearly all of the last prefixes up to its l
     return known;
   };
   CHECK(known_of(49'001, 50'000) > 970);
-  // What is in a larger table was in the smaller one.
+  // An entry of a larger table was in the smaller one.
   history.limit(100'000);
   CHECK(known_of(49'001, 50'000) > 970);
   CHECK(known_of(1, 1'000) < 30);
@@ -333,7 +333,7 @@ struct Match {
     duel.end_request(room, now);
     return lives.next() - 1;
   }
-  /// What comes again has been used twice, and nothing else comes again.
+  /// A prefix that comes again has been used twice, and nothing else comes again.
   void learn() {
     fill(tree, shared(tree, {2, 0, 0, 0}), {500, 500});
     fill(tree, shared(tree, {1, 0, 0, 0}), {0, 1000});

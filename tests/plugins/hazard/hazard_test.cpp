@@ -110,7 +110,7 @@ std::uint64_t hits(const std::string& policy, std::uint64_t capacity, workload::
   return run_through(*pool_of(capacity, policy), source, options).hit_tokens;
 }
 
-/// A policy that is told of requests of one stride. 10,000 tokens are inserted between two, a hundredth of the pool.
+/// A policy that gets requests of one stride. 10,000 tokens are inserted between two, a hundredth of the pool.
 struct Told {
   std::shared_ptr<EvictionStrategy> policy = make<EvictionStrategy>("hazard", {});
   RequestFacts request{.prompt = 512, .output = 1, .ending = Ending::finished};
@@ -254,7 +254,7 @@ TEST_CASE("hazard: never more than one per cent below lru on the shipped workloa
       }
 }
 
-TEST_CASE("hazard: where nothing distinguishes the prefixes, it does not believe the classes that chance makes") {
+TEST_CASE("hazard: where nothing distinguishes the prefixes, it ignores the classes that chance makes") {
   double lru = 0, hazard = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     ThinkTimes first(seed), second(seed);
@@ -351,7 +351,7 @@ TEST_CASE("hazard: what a second turn brings is worth what first_turns says") {
   CHECK(by_weight[1.0][0] == hits("hazard", 60'000, source));  // 1 changes nothing
 }
 
-TEST_CASE("hazard: tenants that look alike are told apart") {
+TEST_CASE("hazard: tenants that look alike are distinguished") {
   /// Each prompt of one tenant comes back after some requests, and none of the other's does.
   class Twins final : public workload::RequestSource {
    public:

@@ -1,4 +1,4 @@
-/// What of a store's contract another process sees, and what only memory of the host can show.
+/// The parts of a store's contract that another process sees, and those that only host memory can show.
 #include <conformance/model/plugins.h>
 
 #include <canopy/helpers/dlpack_view.h>

@@ -164,7 +164,7 @@ TEST_CASE("s3_fifo: two hits bring a node from the small queue to the main one, 
   CHECK(!pool.has(2));
 }
 
-TEST_CASE("s3_fifo: a hit in the main queue is one more round and no more") {
+TEST_CASE("s3_fifo: a hit in the main queue is only one more round") {
   Waiting queue("s3_fifo", 4);
   for (std::size_t node = 0; node < 4; ++node)
     for (int i = 0; i < 2; ++i) queue.hit(node);
@@ -227,7 +227,7 @@ TEST_CASE("ghosts: strides that end in the node, the oldest forgotten first, non
   CHECK(ghosts.take(std::span(prints).first(1)) == 0);
   CHECK(ghosts.take(prints) == 2);
 
-  // What was evicted again is the youngest.
+  // A prefix that was evicted again is the youngest.
   queues::Ghosts others;
   node.length = 1'024;
   others.add(node, {Cause::room, prints});

@@ -36,7 +36,7 @@ void run_groups(const std::vector<Units>& reaches, bool windows) {
     }
     fmt::print(
         "{} groups, page {}: {} pages left ({} beside locks), {} tombstones, {} refilled, {} short matches, "
-        "{} relaxed, {} of no use, {} stale locks\n",
+        "{} relaxed, {} unusable, {} stale locks\n",
         reaches.size(), page_size, coverage.left, coverage.left_beside_locks, coverage.tombstones, coverage.refilled,
         coverage.short_matches, coverage.relaxed, coverage.unusable, coverage.refused_locks);
     if (effort() < 1) continue;

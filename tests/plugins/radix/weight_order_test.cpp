@@ -24,7 +24,7 @@ class WholeTree {
       children_[node.parent].push_back(node.facts.id);
       created_[node.facts.id] = node.facts.created;
     }
-    // Namespaces are told one after the other, and are children of one root.
+    // Namespaces come one after the other, and are children of one root.
     if (ages_tell_order) std::ranges::sort(children_[NodeId::none], {}, [&](NodeId node) { return created_[node]; });
   }
 
@@ -47,7 +47,7 @@ class WholeTree {
   }
   void visit(NodeId node) {
     const std::vector<NodeId>& children = children_[node];
-    std::multimap<std::size_t, NodeId, std::greater<>> heaviest_first;  // of one weight: as they came
+    std::multimap<std::size_t, NodeId, std::greater<>> heaviest_first;  // those of one weight: as they came
     for (const NodeId child : children) heaviest_first.emplace(weight_[child], child);
     for (const auto& [weight, child] : heaviest_first) visit(child);
     order_.insert(order_.end(), waiting_[node].begin(), waiting_[node].end());
@@ -120,7 +120,7 @@ TEST_CASE("requests are ordered by the weight of their subtrees as a walk over t
   run("{}", true, 1);
   run("{}", true, 4);
   run("{ accounting: sglang_unified }", true, 3);
-  // Splits make nodes new here: the list of children tells which was first.
+  // Splits make nodes new here: the list of children shows which was first.
   run("{ accounting: sglang }", false, 1);
   run("{ accounting: sglang }", false, 3);
   CHECK(deep > 3000);

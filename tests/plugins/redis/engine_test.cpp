@@ -61,7 +61,7 @@ class Served {
     content_.emplace(*engine_);
   }
 
-  /// Of a call of the engine.
+  /// Calls the engine, and records the time of the call.
   template <class Call>
   auto timed(Call&& call) {
     const auto start = Clock::now();

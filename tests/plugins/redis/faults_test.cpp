@@ -154,7 +154,7 @@ TEST_CASE("a paused server is late, and a flushed one has nothing") {
   server.say({"CLIENT", "PAUSE", "1000", "ALL"});
   const auto late = caller->wait(caller->get(kSpace, blocks_of(1, 4), 10'000));
   CHECK(late.fates == std::vector<Fate>(4, Fate::late));
-  CHECK(count_of(caller->get_now(kSpace, blocks_of(1, 4)), Fate::done) == 4);  // answers are still told apart
+  CHECK(count_of(caller->get_now(kSpace, blocks_of(1, 4)), Fate::done) == 4);  // answers are still distinguished
   server.say({"FLUSHALL"});
   CHECK(caller->get_now(kSpace, blocks_of(1, 4)) == std::vector<Fate>(4, Fate::absent));
   until_it_works(*caller);

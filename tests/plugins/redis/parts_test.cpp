@@ -71,7 +71,7 @@ TEST_CASE("an address in digits and the path of a socket are known at once, with
     }
 }
 
-TEST_CASE("names tell apart all that differs, and records of one home lie in one slot") {
+TEST_CASE("names distinguish all that differs, and records of one home lie in one slot") {
   PageStorage::Context context;
   context.record_bytes = 8192;
   RecordNames names(context);

@@ -1,4 +1,4 @@
-/// What servers answer, cut at every place; and what is no answer at all.
+/// Answers of servers, cut at every place; and bytes that are no answer.
 #include <canopy/base/random.h>
 #include <redis/outbox.h>
 
@@ -84,7 +84,7 @@ TEST_CASE("a value that is not wanted any more does not touch its memory again")
   }
 }
 
-TEST_CASE("what is no RESP2 is refused, and nothing is told of it") {
+TEST_CASE("bytes that are no RESP2 are refused, and no element is reported") {
   for (const char* bytes :
        {"hello\r\n", "+OK\n", "\r\n", "$5\r\nhelloXX", "$x\r\n", "$-2\r\n", "$536870913\r\n", ":\r\n", ":1 \r\n",
         ":99999999999999999999\r\n", "*-2\r\n", "*1048577\r\n", "*\r\n", "?1\r\n", "_\r\n"})

@@ -1,4 +1,4 @@
-/// What the storage makes of answers that a real server gives once in a while. There is no real server here.
+/// The storage's results for answers that a real server rarely gives. There is no real server here.
 #include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <redis/calls.h>
@@ -26,7 +26,7 @@ using Answer = std::optional<std::string>;
 
 constexpr std::uint64_t kPatience = 5'000'000;  // microseconds: only what is wrong takes as long
 
-/// Whether it becomes true within some seconds.
+/// Returns true if the condition becomes true within some seconds.
 template <class What>
 bool at_last(What&& what) {
   for (int i = 0; i < 200; ++i) {
@@ -140,7 +140,7 @@ TEST_CASE("scripted: each answer is that of the command before it in line") {
   const Keys keys{blocks_of(1, 1)[0], blocks_of(2, 1)[0], blocks_of(3, 1)[0]};
   CHECK(fates_of(*caller, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
   CHECK(caller->find_each_now(kSpace, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
-  // What one key is not answered for says nothing about the others.
+  // An answer without one key means nothing for the others.
   int asked = 0;
   server.script([&](const Heard& heard) {
     return heard.words[0] == "EXISTS" && asked++ == 0 ? Answer("-ERR not now\r\n") : Answer();
@@ -191,7 +191,7 @@ TEST_CASE("scripted: behind a record that a full server refuses, none is kept") 
   CHECK(caller->find_now(kSpace, blocks_of(1, 3)) == 1);
 }
 
-TEST_CASE("scripted: what was flushed is not found again, although the server that comes in has not heard of it") {
+TEST_CASE("scripted: flushed records are not found again, although the new server does not know of the flush") {
   ScriptedServer server;
   const auto caller = caller_at(server.address(), 8192, "refresh: 1s");
   REQUIRE(fates_of_put(*caller, blocks_of(1, 2)) == std::vector<Fate>(2, Fate::done));
@@ -287,7 +287,7 @@ TEST_CASE("scripted: of two flushes of a namespace each ends by the reply to its
   CHECK(flushes[1]->fate == Fate::done);
 }
 
-TEST_CASE("scripted: a namespace that is flushed again and again takes no more memory") {
+TEST_CASE("scripted: a namespace that is flushed again and again does not take more memory") {
   struct User final : redis::CommandUser {
     bool encode(redis::Command&, redis::Outbox&) override { return false; }
     std::byte* place(const redis::Command&, std::uint64_t) override { return nullptr; }

@@ -78,7 +78,7 @@ TEST_CASE("a flush is seen at once by those that come after it, and soon by othe
   // All agree on what is put from now on.
   sees->put_now(kSpace, keys);
   CHECK(flushes->find_now(kSpace, keys) == 8);
-  // What is lost with the server's memory does not come back by its old name.
+  // Records that are lost with the server's memory do not come back by their old names.
   server.say({"FLUSHALL"});
   wait_until(
       [&] { return sees->find_now(kSpace, keys) == 0 && count_of(sees->put_now(kSpace, keys), Fate::done) == 8; });
@@ -97,7 +97,7 @@ TEST_CASE("an epoch that the server lost takes its records with it, and a flush 
   REQUIRE(server.say({"DEL", epoch}) == "integer 1 .\n");
   CHECK(caller_at(server.address())->find_now(kSpace, keys) == 0);
 
-  // A server that takes over without knowing of the flush is told again.
+  // A server that takes over without knowing of the flush gets it again.
   const std::string told = server.say({"GET", epoch});
   const std::string old = told.substr(told.size() - 18, 16);
   const auto caller = caller_at(server.address(), 8192, "refresh: 1s");

@@ -110,7 +110,7 @@ class Life {
     return left;
   }
   std::uint64_t lacked() const { return storage_->use().lacked; }
-  /// Whether all of a new path is kept and read when there is memory.
+  /// Returns true if all of a new path is kept and read when there is memory.
   bool serves() {
     g_refused = 0;
     put(key_of(0xFFFFFFFF, 7), path_of(100, 4));
@@ -202,13 +202,14 @@ TEST_CASE("storages: memory that is refused costs records, and never a call's en
   }
 }
 
-TEST_CASE("slots: a put without memory gives up the records in whose place it would be, and no more") {
+TEST_CASE("slots: a put without memory gives up only the records in whose place it would be") {
   std::uint64_t lacked = 0;
   for (long before = 0; before < 40; ++before) {
     CAPTURE(before);
     const test::Folder folder;
     Life life(slots_in(folder), 0, 0);
-    CHECK(life.left_by_a_put_without_memory(before) >= 11);  // of 16: four for the put, and one that cannot be freed
+    CHECK(life.left_by_a_put_without_memory(before) >=
+          11);  // all of 16 but four for the put, and one that cannot be freed
     lacked += life.lacked();
   }
   CHECK(lacked > 0);

@@ -295,7 +295,7 @@ TEST_CASE("what was flushed is covered up to its latest run, and nothing that ca
     CHECK_FALSE(now.covers(7, 4));
     CHECK(now.covers(8, 5));
     CHECK_FALSE(now.covers(9, 1));
-    CHECK(now.covers(0, 5));  // of a space that is not known
+    CHECK(now.covers(0, 5));  // a space that is not known
     CHECK_FALSE(now.covers(0, 6));
   }
 }

@@ -56,7 +56,7 @@ struct Disk {
     context.record_bytes = kRecord;
   }
   StorageCaller open() const { return {std::make_shared<SlotStorage>(config, context), context, 1}; }
-  /// Whether its file system can make slots read as zeros.
+  /// Returns true if its file system can make slots read as zeros.
   bool wipes() const {
     const int file = ::open((folder.path() / "probe").c_str(), O_RDWR | O_CREAT, 0600);
     REQUIRE(file >= 0);
@@ -311,7 +311,7 @@ TEST_CASE("slots: what was flushed stays away, with its table, with an older one
     CHECK(there(caller, 10, 4) == 0);
     CHECK(done_in(caller.get_now(other, path_of(500, 4))) == 4);
   }
-  // What was put after the flush is kept.
+  // Records that were put after the flush are kept.
   refill();
   StorageCaller(disk.open()).check_memory();
   {
@@ -478,7 +478,7 @@ TEST_CASE("slots: a folder that is in use cannot be reserved, and one that is re
         }) == 0);
 }
 
-TEST_CASE("slots: a folder has one user, and another process is told which") {
+TEST_CASE("slots: a folder has one user, and the error for another process names it") {
   Disk disk;
   StorageCaller caller = disk.open();
   const std::string expected = "process " + std::to_string(::getpid()) + " uses this folder";

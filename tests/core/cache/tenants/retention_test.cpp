@@ -200,7 +200,7 @@ TEST_CASE("retention: the part that is resident is kept from the begin of the re
   spec.retention = retention;
   Request request = world.engine->begin(spec);
   CHECK(world.kept() == 12);
-  std::uint32_t rest = 0;  // of the budget of 24 tokens
+  std::uint32_t rest = 0;  // rest of the budget of 24 tokens
   world.serve("a", tokens(500, 13), {{.tokens = 12, .us = 10}}, &rest);
   CHECK(rest == 12);
   world.engine->turn(10);
@@ -381,7 +381,7 @@ TEST_CASE("retention: a request that finds room only without the window of what 
   check_settled(*engine);
 }
 
-TEST_CASE("retention: what was promised and taken back is given back once, to whom it was charged") {
+TEST_CASE("retention: a promise that is taken back is credited once, to the tenant that was charged") {
   const auto engine = engine_of(
       kFile, {"groups.full.capacity=512", "tenants={ \"*\": { together: true, pins: 24 } }", "groups.window.reach=8",
               "groups.window.capacity=40", "groups.window.allocator=free_list", "groups.window.eviction=lru"});

@@ -36,7 +36,7 @@ struct Pile {
   std::uint64_t locked() const { return locks.empty() ? 0 : *locks.rbegin(); }
 };
 
-/// What the header of TenantShare and that of the choice promise, one page after the other.
+/// The promises of the header of TenantShare and that of the choice, one page after the other.
 class Model {
  public:
   Model(std::uint64_t capacity, std::vector<Share> shares, std::vector<Pile> piles)

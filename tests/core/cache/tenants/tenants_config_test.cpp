@@ -32,7 +32,7 @@ void leave_for(Engine& engine, const char* tenant, Token first, std::uint32_t co
 
 }  // namespace
 
-TEST_CASE("tenants: what is promised must fit, and an error tells what does not") {
+TEST_CASE("tenants: promises must fit, and an error names the one that does not") {
   CHECK(error_of("{ a: { floor: 32 }, b: { floor: 32 } }").empty());
   CHECK(error_of("{ a: 32, b: 32, \"*\": { weight: 0.5 } }").empty());
   const auto tells = [](const std::string& tenants, const std::string& what) {
@@ -121,7 +121,7 @@ TEST_CASE("tenants: shares change while the engine runs") {
 TEST_CASE("tenants: a pool whose limit has more tokens than can be counted has room for any floor") {
   const auto engine = engine_of(file_with("{ a: { floor: 32 } }"));
   leave_for(*engine, "a", 1, 33);
-  engine->resize(0, std::uint64_t{1} << 62);  // of 4 tokens: 2^64 tokens, which wrap to 0
+  engine->resize(0, std::uint64_t{1} << 62);  // pages of 4 tokens: 2^64 tokens, which wrap to 0
   CHECK(engine->pool(0).limit() == kUnlimited);
   CHECK(engine->set_share("b", {.floor = 1'000'000}));
   CHECK(engine->tenants()[1].cached == 32);
@@ -247,7 +247,7 @@ TEST_CASE("tenants: a policy that throws costs only its own order, also that of 
 }
 
 TEST_CASE("tenants: after a policy threw, a ceiling evicts by lru as well, and not by ranks of both") {
-  /// Evicts the newest first, and fails when it is told to.
+  /// Evicts the newest first, and fails when the test sets it.
   struct Newest final : EvictionStrategy {
     bool fails = false;
     Rank rank(const NodeFacts& node) override {

@@ -24,7 +24,7 @@ namespace {
 constexpr long kMostInARow = 8;
 
 struct Trial {
-  const char* file;               ///< of configs/engines
+  const char* file;               ///< name of a file in configs/engines
   std::vector<std::string> also;  ///< on top of the assignments for all
 };
 const std::vector<Trial> kTrials = {
@@ -138,7 +138,7 @@ class Life {
     if (pinned != NodeId::none && !attempt([&] { engine_->unpin(pinned); })) engine_->unpin(pinned);
   }
 
-  /// What a life has brought: tokens that were found, and reservations that found no room.
+  /// Results of a life: tokens that were found, and reservations that found no room.
   struct Decided {
     std::uint64_t hit_tokens = 0, denied = 0;
     bool operator==(const Decided&) const = default;
@@ -270,7 +270,7 @@ std::vector<std::string> policies_of(const Trial& trial) {
 void refuse_in(const std::vector<Trial>& trials) {
   const char* const effort = std::getenv("CANOPY_REFUSALS");
   const bool all = effort && std::string(effort) == "all";
-  constexpr long kLives = 24;  // of an engine with one policy
+  constexpr long kLives = 24;  // lives of an engine with one policy
   long lives = 0, drawn = 0;
   for (const Trial& trial : trials)
     for (const std::string& policy : policies_of(trial)) {
@@ -401,7 +401,7 @@ TEST_CASE("refused memory: an audit that cannot walk the index calls no page own
       RefusedMemory::refuse(place, kMostInARow);
       try {
         engine->audit();
-      } catch (const std::bad_alloc&) {  // of its own counts: it has looked at nothing
+      } catch (const std::bad_alloc&) {  // no memory for its own counts: it has looked at nothing
       }
       refused = RefusedMemory::stop();
     }

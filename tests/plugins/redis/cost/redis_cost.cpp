@@ -1,5 +1,5 @@
-/// What records cost over a server, in processor seconds a GB: the storage redis, hiredis with one pipeline, and a bare
-/// socket between two processes, which hands over the same bytes. They take turns in one run.
+/// The cost of records over a server, in processor seconds per GB: the storage redis, hiredis with one pipeline, and a
+/// bare socket between two processes, which hands over the same bytes. They take turns in one run.
 ///
 ///   redis_cost [ROUNDS [RECORD_KIB...]]      the server is the one that tests/plugins/redis starts, over its unix
 ///   socket
@@ -31,7 +31,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-/// Of this process, all threads, the kernel's part included.
+/// Returns the processor time of all threads of this process, including the kernel's part.
 double own_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
