@@ -75,9 +75,9 @@ Outcome RequestWorld::apply(std::string_view text) {
   else if (verb == "row") outcome = row(request(line));
   else if (verb == "state") outcome = state();
   else if (verb == "tree") outcome = {{"tree", shape_of(state_of(*engine_).index->component(), names_, scale_)}};
-  else if (verb == "flush") outcome = {{"tokens", told(engine_->flush(NamespaceId::shared))}};
+  else if (verb == "flush") outcome = {{"tokens", in_units(engine_->flush(NamespaceId::shared))}};
   else if (verb == "peek") {
-    outcome = {{"length", told(engine_->index().peek({NamespaceId::shared, tokens(line.words)}).length)}};
+    outcome = {{"length", in_units(engine_->index().peek({NamespaceId::shared, tokens(line.words)}).length)}};
   } else if (verb == "room") {
     if (line.words.size() != 2) disagree("room wants a group and a number of pages");
     if (const auto of = group(line.words[0]))
@@ -148,13 +148,13 @@ Outcome RequestWorld::begin(const Line& line) {
   const auto prompt = tokens(std::span(line.words).subspan(1));
   if (requests_.contains(line.words[0])) disagree("there is a request called '{}' already", line.words[0]);
   const auto [at, added] = requests_.emplace(line.words[0], engine_->begin(arrival(line, prompt)));
-  return {{"matched", told(at->second.matched())}};
+  return {{"matched", in_units(at->second.matched())}};
 }
 
 Outcome RequestWorld::serve(const Line& line) {
   const auto prompt = tokens(line.words);
   Request request = engine_->begin(arrival(line, prompt));
-  const std::uint64_t matched = told(request.matched());
+  const std::uint64_t matched = in_units(request.matched());
   const auto all = static_cast<std::uint32_t>(prompt.size());
   if (!request.reserve(all)) return {{"matched", matched}, {"refused", 1}};
   request.finish(all);
@@ -184,7 +184,7 @@ Outcome RequestWorld::end(const Line& line, Request& request) {
   return {};
 }
 
-/// What a request does and lives on.
+/// Runs a verb of a request that goes on.
 Outcome RequestWorld::move_on(const Line& line, Request& request) {
   if (line.verb == "append") {
     for (const Token token : tokens(std::span(line.words).subspan(1))) request.append(token);
@@ -199,19 +199,19 @@ Outcome RequestWorld::move_on(const Line& line, Request& request) {
   if (line.verb == "retract") return request.retract(), Outcome{};
   if (line.verb == "resume") {
     if (!request.row(0).empty()) disagree("'{}' was not retracted", line.words[0]);
-    return {{"matched", told(request.resume())}};
+    return {{"matched", in_units(request.resume())}};
   }
   if (line.verb != "advance" && line.verb != "commit") disagree("'{}' is nothing that a request does", line.verb);
-  if (line.verb == "commit") return {{"repointed", told(request.commit(computed(line, request)))}};
+  if (line.verb == "commit") return {{"repointed", in_units(request.commit(computed(line, request)))}};
   request.advance(computed(line, request));
   return {};
 }
 
 Outcome RequestWorld::row(const Request& request) const {
-  Outcome outcome{{"computed", told(request.computed())},
-                  {"matched", told(request.matched())},
-                  {"committed", told(request.committed())},
-                  {"reserved", told(request.reserved())}};
+  Outcome outcome{{"computed", in_units(request.computed())},
+                  {"matched", in_units(request.matched())},
+                  {"committed", in_units(request.committed())},
+                  {"reserved", in_units(request.reserved())}};
   for (std::size_t g = 0; g < names_.size(); ++g) {
     outcome.emplace_back(names_[g] + ".row", list_of(request.row(g)));
     outcome.emplace_back(names_[g] + ".first", request.first_page(g));
@@ -223,14 +223,14 @@ Outcome RequestWorld::state() const {
   const IndexView index = engine_->index();
   Outcome outcome{{"nodes", index.use().nodes},
                   {"running", engine_->live_requests()},
-                  {"hits", told(engine_->counters().hit_tokens)}};
+                  {"hits", in_units(engine_->counters().hit_tokens)}};
   for (std::size_t g = 0; g < names_.size(); ++g) {
     const Sizes sizes = index.sizes(g);
     const Occupancy pool = engine_->pool(g).occupancy();
-    outcome.emplace_back(names_[g] + ".evictable", told(sizes.evictable));
-    outcome.emplace_back(names_[g] + ".protected", told(sizes.protected_));
+    outcome.emplace_back(names_[g] + ".evictable", in_units(sizes.evictable));
+    outcome.emplace_back(names_[g] + ".protected", in_units(sizes.protected_));
     outcome.emplace_back(names_[g] + ".free", pool.free);
-    // What requests have of their own, in pages.
+    // Pages that requests own.
     outcome.emplace_back(names_[g] + ".owned",
                          pool.capacity - pool.free - (sizes.evictable + sizes.protected_) / config_.page_size);
   }

@@ -58,7 +58,7 @@ class RequestWorld final : public Stage {
   std::uint32_t count(const Line& line, std::uint32_t otherwise) const;
   /// The tokens that are computed now: those of `count`, or all.
   std::uint32_t computed(const Line& line, const Request& request) const;
-  std::uint64_t told(std::uint64_t tokens) const { return tokens / scale_; }
+  std::uint64_t in_units(std::uint64_t tokens) const { return tokens / scale_; }
   std::uint32_t meant(std::uint32_t count) const { return count * scale_; }
   void check();
 

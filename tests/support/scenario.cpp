@@ -14,7 +14,7 @@ namespace canopy::test {
 
 namespace {
 
-/// What each $name stands for in one run of a scenario.
+/// Value of each $name in one run of a scenario.
 using Values = std::map<std::string, std::string, std::less<>>;
 
 std::string filled_in(std::string_view text, const Values& values) {
@@ -123,7 +123,7 @@ class Scenario {
   std::vector<std::string> lines_;
   std::size_t at_ = 1;
   std::string values_text_;
-  std::set<std::string, std::less<>> groups_;  ///< of all combinations
+  std::set<std::string, std::less<>> groups_;  ///< groups of all combinations
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_CASE("loading: every plugin of this build passes the checks of its file") {
   for (const auto& entry : fs::directory_iterator(own_folder().parent_path() / "plugins")) {
     if (entry.path().extension() != ".so") continue;
     CAPTURE(entry.path().string());
-    CHECK(said_of(entry.path()).empty());
+    CHECK(refusal_of(entry.path()).empty());
     ++seen;
   }
   CHECK(seen >= 6);
@@ -118,7 +118,7 @@ TEST_CASE("loading: segments that a loader would follow are refused") {
       std::memcpy(bytes.data() + header.e_phoff + i * sizeof(segment), &segment, sizeof(segment));
       break;
     }
-    return said_of(scratch.text(("s" + std::to_string(number++) + ".so").c_str(), bytes));
+    return refusal_of(scratch.text(("s" + std::to_string(number++) + ".so").c_str(), bytes));
   };
   const std::string unmappable = "cannot be mapped, so it is damaged", no_section = "no section fits its segment at ";
   CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_memsz += std::uint64_t{1} << 40; }), unmappable));
@@ -170,12 +170,12 @@ TEST_CASE("loading: nothing of a refused file runs") {
   const Scratch scratch;
   const fs::path canary = scratch / "canary";
   REQUIRE(::setenv("CANOPY_CANARY", canary.c_str(), 1) == 0);
-  CHECK(contains(said_of(fixture("wrong_magic")), "its magic is 0x21544f4e; expected "));
-  CHECK(contains(said_of(fixture("small_struct")), "its CanopyPlugin has 8 bytes; expected at least "));
-  CHECK(contains(said_of(fixture("other_toolchain")), "it was built for itanium/another_libc++/64; this host is "));
+  CHECK(contains(refusal_of(fixture("wrong_magic")), "its magic is 0x21544f4e; expected "));
+  CHECK(contains(refusal_of(fixture("small_struct")), "its CanopyPlugin has 8 bytes; expected at least "));
+  CHECK(contains(refusal_of(fixture("other_toolchain")), "it was built for itanium/another_libc++/64; this host is "));
   CHECK_FALSE(fs::exists(canary));
   // The canary works: it reports when a library is loaded.
-  CHECK(said_of(fixture("says_loaded")).empty());
+  CHECK(refusal_of(fixture("says_loaded")).empty());
   CHECK(fs::exists(canary));
   ::unsetenv("CANOPY_CANARY");
 }
@@ -189,5 +189,5 @@ TEST_CASE("loading: a plugin may have other names") {
   const Scratch scratch(base);
   const fs::path good = scratch.copy_of(fixture("good"), "good.so");
   fs::create_hard_link(good, scratch / "as_profilers_do.bin");
-  CHECK(said_of(good, Trust::strict).empty());
+  CHECK(refusal_of(good, Trust::strict).empty());
 }

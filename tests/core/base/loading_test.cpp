@@ -14,23 +14,23 @@ using namespace canopy::test;
 
 TEST_CASE("loading: what is no file to load is refused with what it is") {
   const Scratch scratch;
-  CHECK(said_of(scratch / "missing.so") == "there is no such file");
-  CHECK(said_of(scratch.text("empty.so", "")) == "it is empty; expected an ELF shared library");
-  CHECK(said_of(scratch.text("junk.so", "#!/bin/sh\n")) == "it is not an ELF file; expected an ELF shared library");
-  CHECK(said_of(scratch.folder()) == "it is a folder; expected a regular file");
-  CHECK(said_of("/dev/zero") == "it is a device; expected a regular file");
+  CHECK(refusal_of(scratch / "missing.so") == "there is no such file");
+  CHECK(refusal_of(scratch.text("empty.so", "")) == "it is empty; expected an ELF shared library");
+  CHECK(refusal_of(scratch.text("junk.so", "#!/bin/sh\n")) == "it is not an ELF file; expected an ELF shared library");
+  CHECK(refusal_of(scratch.folder()) == "it is a folder; expected a regular file");
+  CHECK(refusal_of("/dev/zero") == "it is a device; expected a regular file");
 
   // A reader of a FIFO waits for its writer, and there is none.
   REQUIRE(::mkfifo((scratch / "fifo.so").c_str(), 0600) == 0);
-  CHECK(said_of(scratch / "fifo.so") == "it is a pipe; expected a regular file");
+  CHECK(refusal_of(scratch / "fifo.so") == "it is a pipe; expected a regular file");
 
   fs::create_symlink("nowhere.so", scratch / "dangling.so");
-  CHECK(said_of(scratch / "dangling.so") == "it is a symbolic link to nowhere.so, which does not exist");
+  CHECK(refusal_of(scratch / "dangling.so") == "it is a symbolic link to nowhere.so, which does not exist");
   fs::create_symlink("circle.so", scratch / "circle.so");
-  CHECK(contains(said_of(scratch / "circle.so"), "it cannot be reached: "));
+  CHECK(contains(refusal_of(scratch / "circle.so"), "it cannot be reached: "));
 
   fs::resize_file(scratch.text("huge.so", "x"), (std::uintmax_t{256} << 20) + 1);  // a hole: takes no disk
-  CHECK(said_of(scratch / "huge.so") == "it has 268435457 bytes; expected at most 268435456");
+  CHECK(refusal_of(scratch / "huge.so") == "it has 268435457 bytes; expected at most 268435456");
 }
 
 TEST_CASE("loading: a plugin that was cut short is refused wherever it ends") {
@@ -39,7 +39,7 @@ TEST_CASE("loading: a plugin that was cut short is refused wherever it ends") {
   for (std::uintmax_t size = (fs::file_size(file) - 1) / 512 * 512;; size -= 512) {
     CAPTURE(size);
     fs::resize_file(file, size);
-    CHECK_FALSE(said_of(file).empty());
+    CHECK_FALSE(refusal_of(file).empty());
     if (size == 0) break;
   }
 }
@@ -51,7 +51,7 @@ TEST_CASE("loading: a library the loader cannot complete is refused in the loade
   const std::size_t needed = library.find(std::string(".so.6", 6));
   REQUIRE(needed != std::string::npos);
   library[needed + 4] = '9';
-  const std::string why = said_of(scratch.text("incomplete.so", library));
+  const std::string why = refusal_of(scratch.text("incomplete.so", library));
   CHECK(contains(why, "the loader refuses it: "));
   CHECK(contains(why, ".so.9"));
 }
@@ -60,7 +60,7 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
   const Scratch scratch;
   const fs::path canary = scratch / "canary";
   REQUIRE(::setenv("CANOPY_CANARY", canary.c_str(), 1) == 0);
-  CHECK(said_of(fixture("no_symbol")) ==
+  CHECK(refusal_of(fixture("no_symbol")) ==
         "it does not export canopy_plugin_, so it is not a Canopy plugin and was not loaded");
   CHECK_FALSE(fs::exists(canary));
   // The canary works: it reports when a library is loaded.
@@ -72,9 +72,9 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
 }
 
 TEST_CASE("loading: a descriptor that is not of this host's kind is refused with both sides") {
-  CHECK(said_of(fixture("wrong_magic")) == "its magic is 0x21544f4e; expected 0x33504e43");
-  CHECK(said_of(fixture("small_struct")) == "its CanopyPlugin has 8 bytes; expected at least 40");
-  CHECK(said_of(fixture("other_toolchain")) ==
+  CHECK(refusal_of(fixture("wrong_magic")) == "its magic is 0x21544f4e; expected 0x33504e43");
+  CHECK(refusal_of(fixture("small_struct")) == "its CanopyPlugin has 8 bytes; expected at least 40");
+  CHECK(refusal_of(fixture("other_toolchain")) ==
         "it was built for itanium/another_libc++/64; this host is " CANOPY_TOOLCHAIN);
   if (!kSanitized) CHECK_FALSE(is_mapped(fixture("wrong_magic")));
 

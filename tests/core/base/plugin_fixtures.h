@@ -53,7 +53,7 @@ inline fs::path fixture(const std::string& name) {
 }
 
 /// Returns the only refusal of a file; "" if there is none.
-inline std::string said_of(const fs::path& file, Trust trust = Trust::as_ourselves) {
+inline std::string refusal_of(const fs::path& file, Trust trust = Trust::as_ourselves) {
   Registry registry;
   registry.add(file, trust);
   if (registry.refusals().empty()) return {};

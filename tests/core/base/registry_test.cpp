@@ -43,11 +43,11 @@ class Answers final : public canopy::Options {
   explicit Answers(std::map<std::string, std::uint64_t> numbers = {}) : numbers_(std::move(numbers)) {}
   virtual ~Answers() = default;
   bool ok() const override { return ok_; }
-  std::string asked;
+  std::string calls;
 
  private:
   void on_number(const char* name, std::uint64_t& value, const canopy::NumberRange& range, const char* help) override {
-    asked += std::string(name) + "=" + std::to_string(value) + " " + std::to_string(range.min) + ".." +
+    calls += std::string(name) + "=" + std::to_string(value) + " " + std::to_string(range.min) + ".." +
              std::to_string(range.max) + " " + help;
     if (const auto found = numbers_.find(name); found != numbers_.end()) value = found->second;
     ok_ = ok_ && value >= range.min && value <= range.max;
@@ -90,7 +90,7 @@ TEST_CASE("loading: a good plugin is listed, describes its options, is made, and
 
   Answers help;
   offer.component->options(help);
-  CHECK(help.asked == "protect_after=2 1..64 hits that protect a prefix");
+  CHECK(help.calls == "protect_after=2 1..64 hits that protect a prefix");
 
   const auto strategy = make(registry, "slru", Answers{{{"protect_after", 3}}});
   REQUIRE(strategy);

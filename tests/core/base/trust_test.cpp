@@ -29,7 +29,7 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
   const fs::path file = scratch.copy_of(fixture("good"), "good.so");
   const auto with_mode = [&](mode_t mode) {
     REQUIRE(::chmod(file.c_str(), mode) == 0);
-    return said_of(file, Trust::strict);
+    return refusal_of(file, Trust::strict);
   };
   CHECK(with_mode(0775) == "users other than its owner can write to it (its mode is 0775; expected at most 0755)");
   CHECK(with_mode(0757) == "users other than its owner can write to it (its mode is 0757; expected at most 0755)");
@@ -39,16 +39,17 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
 
   const Scratch elsewhere;
   fs::create_symlink(file, elsewhere / "link.so");
-  CHECK(said_of(elsewhere / "link.so", Trust::strict) ==
+  CHECK(refusal_of(elsewhere / "link.so", Trust::strict) ==
         "it is a symbolic link out of its folder, to " + file.string());
-  CHECK(said_of(elsewhere / "link.so").empty());
+  CHECK(refusal_of(elsewhere / "link.so").empty());
 
   REQUIRE(::chmod(scratch.folder().c_str(), 0775) == 0);
-  CHECK(said_of(file, Trust::strict) == "users other than its owner can write to the folder " +
-                                            scratch.folder().string() + " (its mode is 0775; expected at most 0755)");
-  CHECK(said_of(file, Trust::as_ourselves).empty());
+  CHECK(refusal_of(file, Trust::strict) == "users other than its owner can write to the folder " +
+                                               scratch.folder().string() +
+                                               " (its mode is 0775; expected at most 0755)");
+  CHECK(refusal_of(file, Trust::as_ourselves).empty());
   REQUIRE(::chmod(scratch.folder().c_str(), 0700) == 0);
-  if (!others_can_write_above(scratch.folder())) CHECK(said_of(file, Trust::strict).empty());
+  if (!others_can_write_above(scratch.folder())) CHECK(refusal_of(file, Trust::strict).empty());
 
   // A folder above that others can write is accepted only with the sticky bit, the folder of the plugin never.
   const fs::path inner = scratch / "inner";
@@ -57,22 +58,22 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
   fs::copy(file, inner / "below.so");
   const auto above_with = [&](mode_t mode) {
     REQUIRE(::chmod(scratch.folder().c_str(), mode) == 0);
-    return said_of(inner / "below.so", Trust::strict);
+    return refusal_of(inner / "below.so", Trust::strict);
   };
   CHECK(above_with(0777) == "users other than its owner can write to the folder " + scratch.folder().string() +
                                 " (its mode is 0777; expected at most 0755)");
   if (!others_can_write_above(scratch.folder().parent_path())) {
     CHECK(above_with(01777).empty());
-    CHECK(contains(said_of(file, Trust::strict), "users other than its owner can write to the folder "));
+    CHECK(contains(refusal_of(file, Trust::strict), "users other than its owner can write to the folder "));
   }
   REQUIRE(::chmod(scratch.folder().c_str(), 0700) == 0);
 
   if (::geteuid() == 0) {
     REQUIRE(::chown(file.c_str(), 4711, ::getegid()) == 0);
-    CHECK(said_of(file, Trust::strict) == "it belongs to user 4711; expected root or user 0");
+    CHECK(refusal_of(file, Trust::strict) == "it belongs to user 4711; expected root or user 0");
     REQUIRE(::chown(file.c_str(), 0, ::getegid()) == 0);
     REQUIRE(::chown(scratch.folder().c_str(), 4711, ::getegid()) == 0);
-    CHECK(said_of(file, Trust::strict) ==
+    CHECK(refusal_of(file, Trust::strict) ==
           "the folder " + scratch.folder().string() + " belongs to user 4711; expected root or user 0");
     REQUIRE(::chown(scratch.folder().c_str(), 0, ::getegid()) == 0);
   }
@@ -85,8 +86,8 @@ TEST_CASE("loading: a folder that only root and ourselves can write is accepted 
     const Scratch scratch(base);
     const fs::path file = scratch.copy_of(fixture("good"), "real.so");
     fs::create_symlink("real.so", scratch / "alias.so");  // stays in its folder
-    CHECK(said_of(file, Trust::strict).empty());
-    CHECK(said_of(scratch / "alias.so", Trust::strict).empty());
+    CHECK(refusal_of(file, Trust::strict).empty());
+    CHECK(refusal_of(scratch / "alias.so", Trust::strict).empty());
     return;
   }
   MESSAGE("no folder here has only safe folders above it: not tested");

@@ -355,8 +355,8 @@ TEST_CASE("options: help") {
   CHECK(help_of([](Options&) {}).empty());
   // Nothing was written that could be wrong, so a component that asks goes on to its other options.
   const Walk asks = [](Options& o) {
-    Config asked;
-    if (o.ok()) asked.visit(o);
+    Config other;
+    if (o.ok()) other.visit(o);
   };
   CHECK(help_of(asks).size() == 9);
   CHECK(dump_options(asks) == dump_options([](Options& o) { Config().visit(o); }));

@@ -151,12 +151,12 @@ TEST_CASE(
     CAPTURE(commits);
     const auto engine = engine_of(kWindow);
     const auto prompt = tokens(1, 1000);
-    RequestSpec asked = arrival(prompt);
-    asked.output_limit = 500;
-    CHECK(engine->admits(asked).verdict == Admission::Verdict::never);  // all of the prompt at once
-    asked.chunk = 16;
-    CHECK(engine->admits(asked).verdict == Admission::Verdict::now);
-    Request request = engine->begin(asked);
+    RequestSpec spec = arrival(prompt);
+    spec.output_limit = 500;
+    CHECK(engine->admits(spec).verdict == Admission::Verdict::never);  // all of the prompt at once
+    spec.chunk = 16;
+    CHECK(engine->admits(spec).verdict == Admission::Verdict::now);
+    Request request = engine->begin(spec);
     run(request, 16, 1500, commits);
     CHECK(request.first_page(1) == 372);  // boundary 1500, and 1490 lies in page 372
     CHECK(row_of(request, 1) == std::string(372, '.') + "xxx");
@@ -205,11 +205,11 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
             engine_of(kWindow, {"groups.window.capacity=4000",
                                 std::string("groups.") + narrow + ".capacity=" + std::to_string(4 * pages)});
         const auto prompt = tokens(1, 61);
-        RequestSpec asked = arrival(prompt);
-        asked.output_limit = 20;
-        asked.chunk = chunk;
-        CHECK(engine->admits(asked).verdict == (pages == need ? Admission::Verdict::now : Admission::Verdict::never));
-        Request request = engine->begin(asked);
+        RequestSpec spec = arrival(prompt);
+        spec.output_limit = 20;
+        spec.chunk = chunk;
+        CHECK(engine->admits(spec).verdict == (pages == need ? Admission::Verdict::now : Admission::Verdict::never));
+        Request request = engine->begin(spec);
         if (pages == need) {
           run(request, chunk, 81, false);
         } else {
@@ -248,13 +248,13 @@ groups:
     first.finish(1);
   }
   const auto prompt = tokens(1, 5);
-  RequestSpec asked = arrival(prompt);
+  RequestSpec spec = arrival(prompt);
   CHECK(engine->index().peek({NamespaceId::shared, prompt}).length == 1);
   for (const std::uint32_t chunk : {1U, 2U}) {
     CAPTURE(chunk);
-    asked.chunk = chunk;
-    CHECK(engine->admits(asked).verdict == Admission::Verdict::now);
-    Request request = engine->begin(asked);
+    spec.chunk = chunk;
+    CHECK(engine->admits(spec).verdict == Admission::Verdict::now);
+    Request request = engine->begin(spec);
     CHECK(request.matched() == (chunk == 1 ? 1 : 0));
     run(request, chunk, 5, false);
     request.retract();
@@ -269,12 +269,12 @@ TEST_CASE("groups: without a whole path a request is never admitted that leaves 
   const std::string window =
       "page_size: 1\ngroups: { window: { reach: 3, capacity: 4, allocator: free_list, eviction: lru } }\n";
   const auto prompt = tokens(1, 5);
-  RequestSpec asked = arrival(prompt);
-  asked.chunk = 2;  // it works on 4 pages at most
+  RequestSpec spec = arrival(prompt);
+  spec.chunk = 2;  // it works on 4 pages at most
   const auto engine = engine_of(window);
-  CHECK(engine->admits(asked).verdict == Admission::Verdict::never);
-  CHECK(engine->admits(asked).reason.starts_with("the request needs 5 pages of group 'window'"));
-  CHECK(engine_of(window, {"groups.window.capacity=5"})->admits(asked).verdict == Admission::Verdict::now);
+  CHECK(engine->admits(spec).verdict == Admission::Verdict::never);
+  CHECK(engine->admits(spec).reason.starts_with("the request needs 5 pages of group 'window'"));
+  CHECK(engine_of(window, {"groups.window.capacity=5"})->admits(spec).verdict == Admission::Verdict::now);
 }
 
 TEST_CASE("groups: if one group has too few pages, no other group evicts for the request") {

@@ -54,30 +54,31 @@ std::string all_of(const std::vector<std::string>& sentences) {
   return all;
 }
 
-/// Runs with a setting and expects a violation whose sentence has `said`.
-void told(const std::string& setting, const std::string& said) {
+/// Runs with a setting and expects a violation whose message contains `sentence`.
+void expect_violation(const std::string& setting, const std::string& sentence) {
   CAPTURE(setting);
   for (const replay::Mode mode : {replay::Mode::serial, replay::Mode::timed}) {
     const auto engine = engine_with({setting});
     REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
     const auto report = run(**engine, mode);
     CHECK(report.violations > 0);
-    CHECK_MESSAGE(all_of(report.reports).find(said) != std::string::npos, "no '" << said << "' in:\n"
-                                                                                 << all_of(report.reports));
+    CHECK_MESSAGE(all_of(report.reports).find(sentence) != std::string::npos, "no '" << sentence << "' in:\n"
+                                                                                     << all_of(report.reports));
   }
 }
 
 }  // namespace
 
 TEST_CASE("lying allocators are named with their file and the call and nothing is written out of bounds") {
-  const auto allocator = [](const std::string& name, const std::string& said) {
-    told("groups.full.allocator=" + name, "slot allocator '" + name + "' (lying_allocators.so), " + said);
+  const auto allocator = [](const std::string& name, const std::string& sentence) {
+    expect_violation("groups.full.allocator=" + name,
+                     "slot allocator '" + name + "' (lying_allocators.so), " + sentence);
   };
   allocator("gives_page_0", "allocate: it handed out page 0 of group 'full', which is never handed out");
   allocator("gives_page_far", "allocate: it handed out page 2147483647 of group 'full', and the last one is ");
   allocator("gives_page_last", "allocate: it handed out page 4294967295 of group 'full', and the last one is ");
   allocator("twice_in_a_call", "allocate: it handed out page ");
-  told("groups.full.allocator=twice_in_a_call", "of group 'full', which is out already; request ");
+  expect_violation("groups.full.allocator=twice_in_a_call", "of group 'full', which is out already; request ");
   allocator("twice_overall", "allocate: it handed out page 1 of group 'full', which is out already; request 1 had it");
   allocator("fills_nothing", "allocate: it handed out page 0 of group 'full', which is never handed out; or it filled");
   allocator("refuses_free", "free: it refuses ");
@@ -87,13 +88,13 @@ TEST_CASE("lying allocators are named with their file and the call and nothing i
   allocator("throws_in_allocate", "allocate: it threw: its table of pages is full");
   allocator("throws_in_free", "free: it threw: something that is not a std::exception");
   // The sum over all owners finds these; the allocator is not the only one that can be the reason.
-  told("groups.full.allocator=swallows_free", "group 'full' after ");
-  told("groups.full.allocator=counts_one_more", "group 'full' after ");
+  expect_violation("groups.full.allocator=swallows_free", "group 'full' after ");
+  expect_violation("groups.full.allocator=counts_one_more", "group 'full' after ");
 }
 
 TEST_CASE("lying indexes are named with their file and the call") {
-  const auto index = [](const std::string& name, const std::string& said) {
-    told("index=" + name, "prefix index '" + name + "' (lying_indexes.so), " + said);
+  const auto index = [](const std::string& name, const std::string& sentence) {
+    expect_violation("index=" + name, "prefix index '" + name + "' (lying_indexes.so), " + sentence);
   };
   const auto none = engine_with({"index=nothing"});
   REQUIRE(none);
@@ -146,15 +147,16 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK_MESSAGE(all.find("use_policy: it threw: it cannot rank") != std::string::npos, all);
   }
   // Asked to evict, they give back what was never theirs.
-  for (const auto& [name, said] : {std::pair("evicts_page_last", "evict gave back 1 pages of which one was not out"),
-                                   std::pair("evicts_page_0", "evict gave back 1 pages of which one was not out"),
-                                   std::pair("evicts_many", "evict: it gave back 10000000 pages of group 0"),
-                                   std::pair("evicts_of_other_groups", "evict: it gave back 1 pages of group 3")}) {
+  for (const auto& [name, sentence] :
+       {std::pair("evicts_page_last", "evict gave back 1 pages of which one was not out"),
+        std::pair("evicts_page_0", "evict gave back 1 pages of which one was not out"),
+        std::pair("evicts_many", "evict: it gave back 10000000 pages of group 0"),
+        std::pair("evicts_of_other_groups", "evict: it gave back 1 pages of group 3")}) {
     const auto engine = engine_with({std::string("index=") + name});
     REQUIRE(engine);
     CHECK_FALSE((*engine)->make_free(0, 3000));
     const std::string all = all_of((*engine)->ledger().reports());
-    CHECK_MESSAGE(all.find(said) != std::string::npos, all);
+    CHECK_MESSAGE(all.find(sentence) != std::string::npos, all);
   }
   {
     const auto engine = engine_with({"index=visits_a_page"});
@@ -182,7 +184,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK_MESSAGE(all.find("evict: it reported a leaving node with 16 words and 1 pages") != std::string::npos, all);
   }
   // An order that is none is not used: the requests keep theirs.
-  for (const auto& [name, said] :
+  for (const auto& [name, sentence] :
        {std::pair("orders_one_twice", "order_by_weight: it named request 0 twice in an order of 3"),
         std::pair("orders_another", "order_by_weight: it named request 9 that was not given in an order of 3"),
         std::pair("throws_in_order", "order_by_weight: it threw: it lost its place")}) {
@@ -193,7 +195,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
     (*engine)->order_by_weight(ends, order);
     CHECK(order == std::vector<std::uint32_t>{0, 1, 2});
     const std::string all = all_of((*engine)->ledger().reports());
-    CHECK_MESSAGE(all.find(said) != std::string::npos, all);
+    CHECK_MESSAGE(all.find(sentence) != std::string::npos, all);
   }
   const auto engine = engine_with({"index=promises"});
   REQUIRE(engine);
@@ -204,10 +206,10 @@ TEST_CASE("lying indexes are named with their file and the call") {
 }
 
 TEST_CASE("codecs whose words are not the tokens' reuse nothing and are named") {
-  for (const auto& [name, said] : {std::pair("gives_no_words", "encode: it gave 0 words for "),
-                                   std::pair("gives_many_words", "encode: it gave 100000 words for "),
-                                   std::pair("gives_no_address", "encode: it gave words without an address"),
-                                   std::pair("throws_in_encode", "encode: it threw: something that is no")}) {
+  for (const auto& [name, sentence] : {std::pair("gives_no_words", "encode: it gave 0 words for "),
+                                       std::pair("gives_many_words", "encode: it gave 100000 words for "),
+                                       std::pair("gives_no_address", "encode: it gave words without an address"),
+                                       std::pair("throws_in_encode", "encode: it threw: something that is no")}) {
     const auto engine = engine_with({std::string("key=") + name});
     REQUIRE(engine);
     const auto report = run(**engine, replay::Mode::timed);
@@ -215,7 +217,7 @@ TEST_CASE("codecs whose words are not the tokens' reuse nothing and are named") 
     CHECK(report.violations > 0);
     CHECK_MESSAGE(all_of(report.reports)
                           .find(std::string("key codec '") + name + "' (lying_indexes.so), " +
-                                std::string(said).substr(0, 30)) != std::string::npos,
+                                std::string(sentence).substr(0, 30)) != std::string::npos,
                   all_of(report.reports));
   }
   const auto engine = engine_with({"key=overlaps_all"});
@@ -252,16 +254,17 @@ TEST_CASE("stores that lose rows or throw are named") {
   const auto plain = engine_with({"store=plain_store"});
   REQUIRE_MESSAGE(plain, (plain ? "" : plain.error().text));
   CHECK(run(**plain, replay::Mode::timed).violations == 0);
-  told("store=throws_in_write", "KV store 'throws_in_write' (lying_stores.so), write: it threw: its disk is full");
-  told("store=writes_another", " of group 'full'");
-  told("store=fails_to_sync", "KV store 'fails_to_sync' (lying_stores.so), sync: its queue is broken");
+  expect_violation("store=throws_in_write",
+                   "KV store 'throws_in_write' (lying_stores.so), write: it threw: its disk is full");
+  expect_violation("store=writes_another", " of group 'full'");
+  expect_violation("store=fails_to_sync", "KV store 'fails_to_sync' (lying_stores.so), sync: its queue is broken");
   const auto back = engine_with({"store=throws_in_back"});
   REQUIRE_FALSE(back);  // no memory, no pool
 }
 
 TEST_CASE("pages whose rows a store could not copy stay where they are when a pool shrinks") {
-  for (const auto& [name, said] : {std::pair("throws_in_copy", "copy: it threw: its engine is lost"),
-                                   std::pair("never_copies", "sync: its queue is broken")}) {
+  for (const auto& [name, sentence] : {std::pair("throws_in_copy", "copy: it threw: its engine is lost"),
+                                       std::pair("never_copies", "sync: its queue is broken")}) {
     CAPTURE(name);
     const auto made = engine_with({std::string("store=") + name, "segment_pages=4", "groups.full.capacity=1008"});
     REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
@@ -279,7 +282,8 @@ TEST_CASE("pages whose rows a store could not copy stay where they are when a po
     for (int i = 0; i < 40; ++i) engine.poll();
     CHECK(engine.pool(0).draining());
     CHECK(engine.counters().relocated_pages == 0);
-    CHECK_MESSAGE(all_of(engine.ledger().reports()).find(said) != std::string::npos, all_of(engine.ledger().reports()));
+    CHECK_MESSAGE(all_of(engine.ledger().reports()).find(sentence) != std::string::npos,
+                  all_of(engine.ledger().reports()));
     const std::uint64_t violations = engine.ledger().violations();
     engine.audit();
     CHECK(engine.ledger().violations() == violations);
@@ -319,7 +323,7 @@ TEST_CASE("what an allocator did not take or give back is not counted, and a lat
 }
 
 TEST_CASE("what a store could not copy is in no tier") {
-  for (const auto& [name, said, saves] :
+  for (const auto& [name, sentence, saves] :
        {std::tuple("throws_in_save", "begin_save: it threw: its bus is gone", false),
         std::tuple("never_saves", "sync: its queue is broken", false),
         std::tuple("has_no_room_to_load", "sync: it has no memory for a buffer", true),
@@ -349,7 +353,7 @@ TEST_CASE("what a store could not copy is in no tier") {
     engine.audit();
     CHECK(engine.ledger().violations() == violations);
     CHECK_MESSAGE(engine.ledger().reports()[0].find(std::string("KV store '") + name + "' (lying_stores.so), " +
-                                                    said) != std::string::npos,
+                                                    sentence) != std::string::npos,
                   engine.ledger().reports()[0]);
   }
 }

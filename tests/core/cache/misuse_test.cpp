@@ -23,7 +23,7 @@ struct SomeRows {
 
 /// Expects that one misuse left exactly one new sentence in the ledger, which contains `words`. The engine goes on, and
 /// every page has its owner.
-void check_told(Engine& engine, std::uint64_t violations, const std::string& words) {
+void check_violation(Engine& engine, std::uint64_t violations, const std::string& words) {
   REQUIRE(engine.ledger().violations() == violations + 1);
   const std::string& sentence = engine.ledger().reports().back();
   CHECK_MESSAGE(sentence.find(words) != std::string::npos, sentence);
@@ -42,8 +42,8 @@ struct Half {
     request.commit(8);
     digest = engine->digest();
   }
-  void told(const std::string& words) {
-    check_told(*engine, 0, words);
+  void violates(const std::string& words) {
+    check_violation(*engine, 0, words);
     CHECK(engine->digest() == digest);
   }
 };
@@ -55,10 +55,10 @@ TEST_CASE("a request has at most 2^31 tokens, whatever is reserved or appended")
   Request request = engine->begin(arrival(tokens(1, 16)));
   const std::vector<Token> one(1);
   CHECK_FALSE(request.reserve(~std::uint32_t{0}));
-  check_told(*engine, 0, "Request::reserve of 4294967295 tokens: a request has at most 2147483648");
+  check_violation(*engine, 0, "Request::reserve of 4294967295 tokens: a request has at most 2147483648");
   CHECK(request.reserved() == 0);
   request.append({one.data(), std::size_t{1} << 31});  // it is refused before it is read
-  check_told(*engine, 1, "Request::append of 2147483648 tokens to 16: a request has at most 2147483648");
+  check_violation(*engine, 1, "Request::append of 2147483648 tokens to 16: a request has at most 2147483648");
   CHECK(request.tokens().size() == 16);
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a namespace that was never interned is not flushed, with a storage or
     const auto engine = engine_of(std::string(kSmall) + tiers);
     leave(*engine, tokens(1, 17));
     CHECK(engine->flush(NamespaceId{1'000'000}) == 0);
-    check_told(*engine, 0, "Engine::flush of namespace 1000000, which was never interned");
+    check_violation(*engine, 0, "Engine::flush of namespace 1000000, which was never interned");
     CHECK(engine->index().sizes(0).evictable == 16);
   }
 }
@@ -80,32 +80,32 @@ TEST_CASE("rows are not written where the index owns the pages and not beyond th
   SUBCASE("shared pages") {
     Half half;
     half.request.write(0, 4, 8, rows.rows);
-    half.told("tokens before 8 lie in pages of the index");
+    half.violates("tokens before 8 lie in pages of the index");
   }
   SUBCASE("beyond the row") {
     Half half;
     half.request.write(0, 12, 8, rows.rows);
-    half.told("it has no page for token 16");
+    half.violates("it has no page for token 16");
   }
   SUBCASE("a sum that wraps") {
     Half half;
     half.request.write(0, 12, ~std::uint32_t{0} - 4, rows.rows);
-    half.told("it has no page for token 16");
+    half.violates("it has no page for token 16");
   }
   SUBCASE("a layer that is not there") {
     Half half;
     half.request.write(2, 8, 4, rows.rows);
-    half.told("there are 2 layers");
+    half.violates("there are 2 layers");
   }
   SUBCASE("a group that is not there") {
     Half half;
     half.request.read(0, 0, 4, rows.rows, 1);
-    half.told("there are 1 groups");
+    half.violates("there are 1 groups");
   }
   SUBCASE("reading what was not reserved") {
     Half half;
     half.request.read(1, 16, 1, rows.rows);
-    half.told("it has no page for token 16");
+    half.violates("it has no page for token 16");
   }
 }
 
@@ -115,27 +115,27 @@ TEST_CASE("without a store no row is written") {
   REQUIRE(request.reserve(8));
   SomeRows rows(8);
   request.write(0, 0, 8, rows.rows);
-  check_told(*engine, 0, "the group has no store");
+  check_violation(*engine, 0, "the group has no store");
 }
 
 TEST_CASE("more tokens than exist or have pages are not computed") {
   SUBCASE("advance") {
     Half half;
     half.request.advance(17);
-    half.told("Request::advance of 17 tokens, but it has 16, and pages for 16 of them");
+    half.violates("Request::advance of 17 tokens, but it has 16, and pages for 16 of them");
     CHECK(half.request.computed() == 8);
   }
   SUBCASE("commit") {
     Half half;
     CHECK(half.request.commit(500) == 0);
-    half.told("Request::commit of 500 tokens");
+    half.violates("Request::commit of 500 tokens");
     CHECK(half.request.committed() == 8);
   }
   SUBCASE("finish ends the request all the same") {
     Half half;
     half.request.finish(500);
     CHECK(half.request.ended());
-    check_told(*half.engine, 0, "Request::finish of 500 tokens");
+    check_violation(*half.engine, 0, "Request::finish of 500 tokens");
     CHECK(half.engine->live_requests() == 0);
     CHECK(half.engine->index().sizes(0).evictable == 8);  // the tokens committed before
   }
@@ -144,7 +144,7 @@ TEST_CASE("more tokens than exist or have pages are not computed") {
     Request request = engine->begin(arrival(tokens(1, 16)));
     REQUIRE(request.reserve(4));
     request.finish(16);
-    check_told(*engine, 0, "it has 16, and pages for 4 of them");
+    check_violation(*engine, 0, "it has 16, and pages for 4 of them");
   }
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("a namespace that was never interned serves no request") {
   Request request = engine->begin(spec);
   CHECK(request.ended());
   CHECK_FALSE(request.reserve(16));
-  check_told(*engine, 0, "Engine::begin: namespace 7 was never interned");
+  check_violation(*engine, 0, "Engine::begin: namespace 7 was never interned");
   CHECK(engine->name_of(spec.space) == "(unknown)");
   CHECK(engine->counters().requests == 0);
 }
@@ -190,7 +190,7 @@ TEST_CASE("a request that has ended does nothing") {
     CHECK(half.request.reserved() == 0);
     half.request.abort();  // once more is no misuse: the destructor does it
     call(half.request);
-    half.told(std::string("Request::") + name + " after its end");
+    half.violates(std::string("Request::") + name + " after its end");
   }
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a retracted request resumes before it reserves") {
     Half half;
     half.request.retract();
     CHECK_FALSE(half.request.reserve(16));
-    check_told(*half.engine, 0, "it has to resume first");
+    check_violation(*half.engine, 0, "it has to resume first");
     CHECK(half.request.resume() == 8);
     CHECK(half.request.reserve(16));
   }
@@ -223,13 +223,13 @@ TEST_CASE("a retracted request resumes before it reserves") {
     Half half;
     half.request.retract();
     half.request.retract();
-    check_told(*half.engine, 0, "Request::retract twice");
+    check_violation(*half.engine, 0, "Request::retract twice");
     CHECK(half.engine->counters().retracted == 1);
   }
   SUBCASE("resume without a retraction") {
     Half half;
     half.request.resume();
-    half.told("it was not retracted");
+    half.violates("it was not retracted");
   }
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("groups and limits that cannot be are refused") {
   SUBCASE("row of a group") {
     Half half;
     CHECK(half.request.row(3).empty());
-    half.told("Request::row of group 3 of 1");
+    half.violates("Request::row of group 3 of 1");
   }
   SUBCASE("pool") {
     Half half;
@@ -247,17 +247,17 @@ TEST_CASE("groups and limits that cannot be are refused") {
   SUBCASE("make_free") {
     Half half;
     CHECK_FALSE(half.engine->make_free(1, 1));
-    half.told("Engine::make_free of group 1, but there are 1");
+    half.violates("Engine::make_free of group 1, but there are 1");
   }
   SUBCASE("resize to nothing") {
     Half half;
     half.engine->resize(0, 0);
-    half.told("Engine::resize to 0 pages");
+    half.violates("Engine::resize to 0 pages");
   }
   SUBCASE("no policy") {
     Half half;
     CHECK_FALSE(half.engine->use_policy(0, nullptr));
-    half.told("Engine::use_policy without a policy");
+    half.violates("Engine::use_policy without a policy");
   }
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("a second thread is refused while a call is running") {
   });
   half.request.finish(16);
   other.join();
-  check_told(*half.engine, had, "Engine::intern was called while Request::finish was running");
+  check_violation(*half.engine, had, "Engine::intern was called while Request::finish was running");
   CHECK(half.engine->spaces() == 1);
   CHECK(second.reserve(8));
   second.abort();
@@ -336,6 +336,6 @@ TEST_CASE("a policy may not call the engine that calls it") {
   REQUIRE(half.engine->use_policy(0, caller));
   caller->engine = half.engine.get();
   half.request.finish(16);
-  check_told(*half.engine, 0, "Engine::make_free was called while Request::finish was running");
+  check_violation(*half.engine, 0, "Engine::make_free was called while Request::finish was running");
   caller->engine = nullptr;
 }

@@ -56,9 +56,9 @@ struct Ghosts final : EvictionStrategy {
 };
 
 void serve(Engine& engine, const std::vector<Token>& prompt, std::uint64_t hints = 0) {
-  RequestSpec asked = arrival(prompt, 0);
-  asked.hints = hints;
-  Request request = engine.begin(asked);
+  RequestSpec spec = arrival(prompt, 0);
+  spec.hints = hints;
+  Request request = engine.begin(spec);
   REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
   request.finish(static_cast<std::uint32_t>(prompt.size()));
 }

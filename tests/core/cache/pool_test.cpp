@@ -16,7 +16,7 @@ using namespace canopy::test;
 namespace {
 
 /// Hands out what a test says.
-class AsTold final : public SlotAllocator {
+class ManualAllocator final : public SlotAllocator {
  public:
   Page next = 1;
   bool allocate(std::span<Page> out) override {
@@ -95,7 +95,7 @@ TEST_CASE("pool: an emptiest segment of one page is taken first") {
 }
 
 TEST_CASE("pool: a page behind the last segment is refused, and so is one that its segment does not offer") {
-  const auto allocator = std::make_shared<AsTold>();
+  const auto allocator = std::make_shared<ManualAllocator>();
   Pool pool = pool_of(13, 8, allocator);  // 6 pages of the second segment are offered
   Page page = 0;
   for (const Page wrong : {14U, 15U, 16U, 17U, 23U, 24U, 64U, ~0U}) {
@@ -114,7 +114,7 @@ TEST_CASE("pool: one whose first segment is refused asks again at once, one that
     bool free(std::span<const Page>) override { return true; }
     Occupancy occupancy() const override { return {offered, offered - out}; }
     void offer(Segment segment) override {
-      ++asked;
+      ++tries;
       if (!has) throw std::bad_alloc();
       offered += segment.pages - (segment.first == 0);
     }
@@ -123,7 +123,7 @@ TEST_CASE("pool: one whose first segment is refused asks again at once, one that
     bool is_out(Page) const override { return false; }
     std::uint64_t longest_run() const override { return 0; }
     bool has = false;
-    int asked = 0;
+    int tries = 0;
     std::uint64_t offered = 0, out = 0;
   };
   const auto memory = std::make_shared<Memory>();
@@ -136,7 +136,7 @@ TEST_CASE("pool: one whose first segment is refused asks again at once, one that
   REQUIRE(pool.open());
   for (int i = 1; i <= 3; ++i) {
     CHECK(pool.shortfall(1) == 1);
-    CHECK(memory->asked == i);
+    CHECK(memory->tries == i);
     CHECK(pool.limit() == 0);
   }
   memory->has = true;
@@ -148,10 +148,10 @@ TEST_CASE("pool: one whose first segment is refused asks again at once, one that
   memory->out = memory->offered;
   const std::uint64_t had = pool.offered();
   CHECK(pool.shortfall(1) == 1);
-  memory->asked = 0;
+  memory->tries = 0;
   for (int i = 0; i < 3'000; ++i) CHECK(pool.shortfall(1) == 1);
-  CHECK(memory->asked >= 6);
-  CHECK(memory->asked <= 12);
+  CHECK(memory->tries >= 6);
+  CHECK(memory->tries <= 12);
   CHECK(pool.limit() == had);
   memory->has = true;
   int calls = 0;

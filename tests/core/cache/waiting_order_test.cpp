@@ -177,12 +177,12 @@ TEST_CASE("dfs-weight asks the cache for the order of the nodes that the request
   Queue queue;
   queue.add({.node = NodeId{5}}, {});
   queue.add({.node = NodeId{6}}, {});
-  std::vector<NodeId> asked;
+  std::vector<NodeId> weighed;
   const auto order = queue.order({.schedule = Schedule::dfs_weight, .most_matched = 1}, 0,
                                  [&](std::span<const NodeId> ends, std::span<std::uint32_t> into) {
-                                   asked.assign(ends.begin(), ends.end());
+                                   weighed.assign(ends.begin(), ends.end());
                                    into[0] = 1, into[1] = 0;
                                  });
   CHECK(order == Order{1, 0});
-  CHECK(asked == std::vector<NodeId>{NodeId{5}, NodeId{6}});
+  CHECK(weighed == std::vector<NodeId>{NodeId{5}, NodeId{6}});
 }

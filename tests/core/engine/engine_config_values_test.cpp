@@ -38,8 +38,9 @@ TEST_CASE("engine config: a dump reads back to the same") {
       "groups: { w: { reach: 1, every: 131072, capacity: 65536, allocator: free_list, eviction: lfu,\n"
       "               store: { host: { streams: { state: 64 } } } } }\n"
       "insert_at_finish: false\n";
-  const std::string told = "page_size: 1\n" + kGroup + "feed: { shm: { name: a.b-c, controls: true, events: 4096 } }\n";
-  for (const std::string& yaml : {kFull, "page_size: 1\n" + kGroup, rare, told}) {
+  const std::string with_feed =
+      "page_size: 1\n" + kGroup + "feed: { shm: { name: a.b-c, controls: true, events: 4096 } }\n";
+  for (const std::string& yaml : {kFull, "page_size: 1\n" + kGroup, rare, with_feed}) {
     CAPTURE(yaml);
     const EngineConfig first = good(yaml);
     const std::string dump = dump_engine_config(first, plugins());

@@ -23,8 +23,8 @@ TEST_CASE("tiers config: a model is identified by its name, its revision and the
     std::string model;
     for (const std::string_view key : {"name", "revision", "dtype"})
       if (key != missing) model += fmt::format("{}{}: x", model.empty() ? "" : ", ", key);
-    const std::string said = wrong(fmt::format("page_size: 4\n{}model: {{ {} }}\n", kGroup, model));
-    CHECK_MESSAGE(said.starts_with(fmt::format("t:3:8: model has no '{}'; expected the ", missing)), said);
+    const std::string message = wrong(fmt::format("page_size: 4\n{}model: {{ {} }}\n", kGroup, model));
+    CHECK_MESSAGE(message.starts_with(fmt::format("t:3:8: model has no '{}'; expected the ", missing)), message);
   }
 }
 

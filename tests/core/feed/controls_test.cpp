@@ -41,10 +41,10 @@ struct Steered {
     return look();
   }
   void serve(const std::vector<Token>& prompt, const char* tenant = "") {
-    RequestSpec asked;
-    asked.prompt = prompt;
-    asked.space = engine->intern({tenant, "", ""});
-    Request request = engine->begin(asked);
+    RequestSpec spec;
+    spec.prompt = prompt;
+    spec.space = engine->intern({tenant, "", ""});
+    Request request = engine->begin(spec);
     REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
     request.commit(static_cast<std::uint32_t>(prompt.size()));
     request.finish(static_cast<std::uint32_t>(prompt.size()));
@@ -62,16 +62,16 @@ TEST_CASE("controls: a flush ends what retention keeps, as a flush of the progra
       "  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\ntenants: { a: { pins: 24 } }\n");
   const auto prompt = tokens(100, 25);
   const Retention hour{.tokens = 24, .us = 3'600'000'000};
-  RequestSpec asked = arrival(prompt);
-  asked.space = steered.engine->intern({"a", "", ""});
-  asked.retention = {&hour, 1};
+  RequestSpec spec = arrival(prompt);
+  spec.space = steered.engine->intern({"a", "", ""});
+  spec.retention = {&hour, 1};
   {
-    Request request = steered.engine->begin(asked);
+    Request request = steered.engine->begin(spec);
     REQUIRE(request.reserve(25));
     request.finish(25);
   }
   REQUIRE(steered.engine->tenants()[1].kept == 24);
-  CHECK(steered.send({Command::Kind::flush, 0, static_cast<std::uint64_t>(asked.space)}));
+  CHECK(steered.send({Command::Kind::flush, 0, static_cast<std::uint64_t>(spec.space)}));
   CHECK(steered.engine->tenants()[1].kept == 0);
   CHECK(steered.engine->index().sizes(0).protected_ == 0);
   CHECK(steered.mirror.node_count() == 0);

@@ -409,7 +409,7 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
     CHECK(read <= inspector::Checkpoints::kNear);
   }
   // The events of a request later in the recording are known where it begins.
-  std::size_t told = 0;
+  std::size_t known = 0;
   for (const auto& request : learned) {
     if (request.miss != inspector::Miss::evicted) continue;
     const std::uint64_t begun = (*recording)->begun(request.id);
@@ -417,9 +417,9 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
     go_to(begun);
     REQUIRE(mirror.request(request.id));
     CHECK(mirror.request(request.id)->miss == inspector::Miss::evicted);
-    if (++told == 5) break;
+    if (++known == 5) break;
   }
-  CHECK(told == 5);
+  CHECK(known == 5);
   CHECK((*recording)->begun(1'000'000) == 0);
   std::filesystem::remove(path);
 }

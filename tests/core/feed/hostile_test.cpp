@@ -88,8 +88,8 @@ std::string shm(const std::string& name, const char* more = "") {
 
 TEST_CASE("trust: numbers in every word of a feed change nothing of what the engine does") {
   const std::string name = own_name("words");
-  const auto plain = engine_of(yaml("{ off: {} }")), told = engine_of(shm(name));
-  RandomRequests apart(*plain, plugins(), 31, 2), requests(*told, plugins(), 31, 2);
+  const auto plain = engine_of(yaml("{ off: {} }")), published = engine_of(shm(name));
+  RandomRequests apart(*plain, plugins(), 31, 2), requests(*published, plugins(), 31, 2);
   Intruder intruder(name);
   Random random(7);
   const auto reader = Attachment::attach(name);
@@ -100,12 +100,12 @@ TEST_CASE("trust: numbers in every word of a feed change nothing of what the eng
       intruder.write(at, word);
       apart.run(2);
       requests.run(2);
-      CHECK(told->poll());
+      CHECK(published->poll());
       CHECK((*reader)->send({Command::Kind::flush}) == false);
     }
-  CHECK(told->digest() == plain->digest());
-  CHECK(told->ledger().violations() == 0);
-  CHECK_FALSE(told->feed()->writer().shape().tokens);
+  CHECK(published->digest() == plain->digest());
+  CHECK(published->ledger().violations() == 0);
+  CHECK_FALSE(published->feed()->writer().shape().tokens);
   // Whatever was asked for, no token left the process.
   for (std::size_t at = feed_bytes(0); at < intruder.bytes(); at += sizeof(Event))
     CHECK_FALSE((intruder.read(at) & 0xFF) == event::NodeWords::kKind);
@@ -113,8 +113,8 @@ TEST_CASE("trust: numbers in every word of a feed change nothing of what the eng
 
 TEST_CASE("trust: random commands are obeyed or passed over, and the ledger holds") {
   const std::string name = own_name("orders");
-  const auto told = engine_of(shm(name, ", controls: true"));
-  RandomRequests requests(*told, plugins(), 33, 2);
+  const auto published = engine_of(shm(name, ", controls: true"));
+  RandomRequests requests(*published, plugins(), 33, 2);
   requests.run(200);
   Intruder intruder(name);
   Random random(8);
@@ -130,54 +130,54 @@ TEST_CASE("trust: random commands are obeyed or passed over, and the ledger hold
     command.until = static_cast<Condition>(random.below(7));
     std::memset(command.name, random.below(2) ? 'x' : 0, sizeof(command.name));
     slot.ready.store(++taken);
-    told->poll();
+    published->poll();
     CHECK(intruder.header().taken.load() == taken);
     if (command.kind == Command::Kind::pause || i % 3 == 0) {
       command = Command{Command::Kind::go_on};
       commands.slots[taken % FeedCommands::kSlots].command = command;
       commands.slots[taken % FeedCommands::kSlots].ready.store(taken + 1), ++taken;
-      told->poll();
+      published->poll();
     }
-    if (i % 10 == 0) told->audit();
-    REQUIRE(told->ledger().violations() == 0);
+    if (i % 10 == 0) published->audit();
+    REQUIRE(published->ledger().violations() == 0);
   }
   // Room again, and requests go on.
-  told->resize(0, 100), told->resize(1, 100);
+  published->resize(0, 100), published->resize(1, 100);
 }
 
 TEST_CASE("trust: an eviction of 2^64 - 1 pages evicts all") {
   const std::string name = own_name("all");
-  const auto told = engine_of(shm(name, ", controls: true"));
+  const auto published = engine_of(shm(name, ", controls: true"));
   {
-    Request request = told->begin(arrival(tokens(5, 40)));
+    Request request = published->begin(arrival(tokens(5, 40)));
     REQUIRE(request.reserve(40));
     request.finish(40);
   }
-  CHECK(told->index().sizes(0).evictable == 40);
+  CHECK(published->index().sizes(0).evictable == 40);
   const auto reader = Attachment::attach(name);
   REQUIRE(reader);
   CHECK((*reader)->send({Command::Kind::evict, 0, ~std::uint64_t{0}}));
-  told->poll();
-  CHECK(told->index().sizes(0).evictable == 0);
+  published->poll();
+  CHECK(published->index().sizes(0).evictable == 0);
 }
 
 TEST_CASE("trust: tickets that were never given out do not lock other readers out") {
   const std::string name = own_name("tickets");
-  const auto told = engine_of(shm(name, ", controls: true"));
+  const auto published = engine_of(shm(name, ", controls: true"));
   const auto reader = Attachment::attach(name);
   REQUIRE(reader);
   Intruder intruder(name);
   commands_behind(intruder.header()).posted.store(1'000'000);
   CHECK_FALSE((*reader)->send({Command::Kind::pause}));
-  CHECK(told->poll());
+  CHECK(published->poll());
   CHECK((*reader)->send({Command::Kind::pause}));
-  CHECK_FALSE(told->poll());
+  CHECK_FALSE(published->poll());
 }
 
 TEST_CASE("trust: a reader is served whatever number of readers another one writes") {
   const std::string name = own_name("number");
-  const auto told = engine_of(shm(name));
-  RandomRequests requests(*told, plugins(), 35, 2);
+  const auto published = engine_of(shm(name));
+  RandomRequests requests(*published, plugins(), 35, 2);
   Intruder intruder(name);
   FeedDesk& desk = desk_behind(intruder.header());
   for (const std::uint32_t number : {~std::uint32_t{0}, std::uint32_t{0}, std::uint32_t{1} << 31}) {
@@ -201,7 +201,7 @@ TEST_CASE("trust: a reader is served whatever number of readers another one writ
   // No reader lives: a number alone does not turn writing on.
   desk.readers.store(7);
   requests.run(5);
-  CHECK_FALSE(told->feed()->writer().on());
+  CHECK_FALSE(published->feed()->writer().on());
 }
 
 TEST_CASE("trust: a reader that asks for keyframes all the time does not stop the engine") {
@@ -229,8 +229,8 @@ TEST_CASE("trust: a reader that asks for keyframes all the time does not stop th
 
 TEST_CASE("trust: a reader goes by the header that it attached to, and says when figures cannot be") {
   const std::string name = own_name("reader");
-  const auto told = engine_of(shm(name));
-  RandomRequests requests(*told, plugins(), 37, 2);
+  const auto published = engine_of(shm(name));
+  RandomRequests requests(*published, plugins(), 37, 2);
   requests.run(50);
   Intruder intruder(name);
   const auto reader = Attachment::attach(name);
@@ -270,7 +270,7 @@ TEST_CASE("trust: a reader goes by the header that it attached to, and says when
   }
   CHECK(mirror.damaged() > 0);
   CHECK(mirror.tick() < tick + (Tick{1} << 33));
-  CHECK(told->ledger().violations() == 0);
+  CHECK(published->ledger().violations() == 0);
 }
 
 TEST_CASE("trust: a reader can write the desk alone, and the commands once it sends one") {
@@ -305,20 +305,20 @@ TEST_CASE("trust: a feed that is cut short ends with a sentence on both sides, a
   for (const std::size_t left : {std::size_t{0}, sizeof(FeedHeader), kFeedPart + 1, 3 * kFeedPart + 4096}) {
     CAPTURE(left);
     const std::string name = own_name("short");
-    const auto told = engine_of(shm(name, ", controls: true"));
-    RandomRequests requests(*told, plugins(), 39, 2);
+    const auto published = engine_of(shm(name, ", controls: true"));
+    RandomRequests requests(*published, plugins(), 39, 2);
     const auto reader = Attachment::attach(name);
     REQUIRE(reader);
     Mirror mirror((*reader)->header());
     requests.run(100);
-    CHECK(told->feed()->failure().empty());
+    CHECK(published->feed()->failure().empty());
     {
       Intruder(name).cut_to(left);
     }
     Event events[300];
     for (int i = 0; i < 200; ++i) {
       requests.run(1);
-      told->poll();
+      published->poll();
       std::size_t count = 0;
       const auto outcome = (*reader)->reader().read(events, std::size(events), count);
       if (outcome == FeedReader::Outcome::lapped) mirror.lost();
@@ -326,12 +326,12 @@ TEST_CASE("trust: a feed that is cut short ends with a sentence on both sides, a
       (*reader)->send({Command::Kind::go_on});
     }
     CHECK((*reader)->gone() == "another process cut its shared memory short");
-    CHECK(told->feed()->failure() ==
+    CHECK(published->feed()->failure() ==
           "the feed '" + name +
               "': another process cut its shared memory short; no reader has received events "
               "since");
-    CHECK(told->digest() == plain->digest());
-    CHECK(told->ledger().violations() == 0);
+    CHECK(published->digest() == plain->digest());
+    CHECK(published->ledger().violations() == 0);
     const auto late = Attachment::attach(name);
     CHECK_FALSE(late);
   }

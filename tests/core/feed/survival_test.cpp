@@ -27,17 +27,18 @@ using inspector::Mirror;
 namespace {
 
 /// Memory that two processes share.
-template <class Told>
+template <class Content>
 class Shared {
  public:
   Shared()
-      : at_(new(::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Told()) {}
-  ~Shared() { ::munmap(at_, sizeof(Told)); }
+      : at_(new(::mmap(nullptr, sizeof(Content), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                Content()) {}
+  ~Shared() { ::munmap(at_, sizeof(Content)); }
   Shared(const Shared&) = delete;
-  Told* operator->() { return at_; }
+  Content* operator->() { return at_; }
 
  private:
-  Told* at_;
+  Content* at_;
 };
 
 std::uint64_t digest_of_demo(const std::string& feed) {
@@ -62,16 +63,16 @@ void kill_and_wait(pid_t child) {
 }  // namespace
 
 TEST_CASE("feed: readers killed at random, one after the other, change nothing of what the engine does") {
-  struct Told {
+  struct Content {
     std::atomic<std::uint64_t> killed, mirrored, drifted;
     std::atomic<bool> done;
   };
-  Shared<Told> told;
+  Shared<Content> shared;
   const std::string name = own_name("killed");
   const std::uint64_t plain = digest_of_demo("{ off: {} }");
   const pid_t killer = ::fork();
   if (killer == 0) {
-    for (Random random(5); !told->done;) {
+    for (Random random(5); !shared->done;) {
       const pid_t reader = ::fork();
       if (reader == 0) {
         const auto attachment = attach(name);
@@ -79,24 +80,24 @@ TEST_CASE("feed: readers killed at random, one after the other, change nothing o
         Mirror mirror(attachment->header());
         for (;;) {
           const std::uint64_t before = mirror.commits(), now = follow(attachment->reader(), mirror, before + 1);
-          if (mirror.drift() != 0) ++told->drifted;
-          else told->mirrored += now - before;
+          if (mirror.drift() != 0) ++shared->drifted;
+          else shared->mirrored += now - before;
         }
       }
       std::this_thread::sleep_for(std::chrono::microseconds(500 + random.below(30'000)));
       kill_and_wait(reader);
-      ++told->killed;
+      ++shared->killed;
     }
     ::_exit(0);
   }
   // Each engine takes the name again, whatever readers the one before it had.
-  for (int round = 0; round < 200 && (round < 3 || told->killed < 20 || told->mirrored < 100); ++round)
+  for (int round = 0; round < 200 && (round < 3 || shared->killed < 20 || shared->mirrored < 100); ++round)
     CHECK(digest_of_demo(fmt::format("{{ shm: {{ name: {}, events: 64k }} }}", name)) == plain);
-  told->done = true;
+  shared->done = true;
   ::waitpid(killer, nullptr, 0);
-  CHECK(told->killed.load() >= 20);
-  CHECK(told->mirrored.load() >= 100);
-  CHECK(told->drifted.load() == 0);
+  CHECK(shared->killed.load() >= 20);
+  CHECK(shared->mirrored.load() >= 100);
+  CHECK(shared->drifted.load() == 0);
 }
 
 TEST_CASE("feed: nothing is written for readers that are dead, and everything for one that lives beside them") {
@@ -184,14 +185,14 @@ TEST_CASE("feed: a killed writer is noticed before its parent waits for it, and 
 
 TEST_CASE("feed: of several processes that want one name at once, one gets it and the others get an error") {
   constexpr int kWriters = 6;
-  struct Told {
+  struct Content {
     std::atomic<int> ready, won, lost, silent;
     std::atomic<bool> go, end;
   };
   const std::string name = own_name("race");
   for (int round = 0; round < 12; ++round) {
     CAPTURE(round);
-    Shared<Told> told;
+    Shared<Content> shared;
     pid_t writers[kWriters];
     const auto config =
         read_engine_config(*parse_yaml(yaml(fmt::format("{{ shm: {{ name: {} }} }}", name)), "test"), plugins());
@@ -199,20 +200,20 @@ TEST_CASE("feed: of several processes that want one name at once, one gets it an
     for (pid_t& writer : writers) {
       writer = ::fork();
       if (writer != 0) continue;
-      for (++told->ready; !told->go;) continue;
+      for (++shared->ready; !shared->go;) continue;
       const auto engine = Engine::create(*config, plugins());
-      if (engine) ++told->won;
-      else if (engine.error().text.find("is already written by") != std::string::npos) ++told->lost;
-      else ++told->silent;
-      while (!told->end) std::this_thread::sleep_for(1ms);
+      if (engine) ++shared->won;
+      else if (engine.error().text.find("is already written by") != std::string::npos) ++shared->lost;
+      else ++shared->silent;
+      while (!shared->end) std::this_thread::sleep_for(1ms);
       ::_exit(0);  // without a word: the next round finds what is left
     }
-    while (told->ready < kWriters) std::this_thread::sleep_for(1ms);
-    told->go = true;
-    while (told->won + told->lost + told->silent < kWriters) std::this_thread::sleep_for(1ms);
-    CHECK(told->won.load() == 1);
-    CHECK(told->lost.load() == kWriters - 1);
-    told->end = true;
+    while (shared->ready < kWriters) std::this_thread::sleep_for(1ms);
+    shared->go = true;
+    while (shared->won + shared->lost + shared->silent < kWriters) std::this_thread::sleep_for(1ms);
+    CHECK(shared->won.load() == 1);
+    CHECK(shared->lost.load() == kWriters - 1);
+    shared->end = true;
     for (const pid_t writer : writers) ::waitpid(writer, nullptr, 0);
   }
   ::shm_unlink((kFeedPrefix + name).c_str());

@@ -44,10 +44,11 @@ inline pid_t writer_of(const std::string& name, std::uint64_t events) {
   const auto engine = engine_of(yaml("{ off: {} }"));  // plugins are loaded before the fork
   const pid_t child = ::fork();
   if (child != 0) return child;
-  const auto told = engine_of(yaml(fmt::format("{{ shm: {{ name: {}, events: {}, controls: true }} }}", name, events)));
-  RandomRequests requests(*told, plugins(), 11, 2);
+  const auto published =
+      engine_of(yaml(fmt::format("{{ shm: {{ name: {}, events: {}, controls: true }} }}", name, events)));
+  RandomRequests requests(*published, plugins(), 11, 2);
   for (;;) {
-    if (told->poll()) requests.run(1);
+    if (published->poll()) requests.run(1);
     else std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -33,7 +33,7 @@ class ByHand {
     return config;
   }
   /// Returns the events of the newest operation.
-  const kv_events::EventBatch& told() {
+  const kv_events::EventBatch& newest() {
     queue.turn();
     batch_.clear();
     while (const TreeQueue::Record* record = queue.next())
@@ -65,7 +65,7 @@ std::vector<std::string> fields_of(const kv_events::Event& event) {
 TEST_CASE("an event has the fields that the servers send, and no others") {
   using Names = std::vector<std::string>;
   const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8};
-  const auto tell = [&](ByHand& index) {
+  const auto fields_of_events = [&](ByHand& index) {
     index.queue.space(NamespaceId{1}, "salt", "adapter");
     index.queue.added({.resident = 3, .node = NodeId{1}, .length = kUnitsOfPage}, words.data());
     index.queue.added({.resident = 1, .node = NodeId{2}, .parent = 1, .length = kUnitsOfPage}, words.data());
@@ -73,7 +73,7 @@ TEST_CASE("an event has the fields that the servers send, and no others") {
                       words.data());
     index.queue.removed({.node = NodeId{2}});
     std::vector<Names> all;
-    for (const kv_events::Event& event : index.told().events) all.push_back(fields_of(event));
+    for (const kv_events::Event& event : index.newest().events) all.push_back(fields_of(event));
     return all;
   };
   ByHand sglang(1, 0, KvEventsConfig{}), vllm(2, 0);
@@ -83,7 +83,7 @@ TEST_CASE("an event has the fields that the servers send, and no others") {
   root[1] += "=nil";
   salted = root;
   salted.insert(salted.end(), {"lora_name", "cache_salt"});
-  CHECK(tell(sglang) == std::vector<Names>{root, stored, salted, {"block_hashes", "medium"}});
+  CHECK(fields_of_events(sglang) == std::vector<Names>{root, stored, salted, {"block_hashes", "medium"}});
   CHECK(sglang.events().stored == 3);
   CHECK(sglang.events().removed == 1);
   const auto with = [](Names names, const Names& more) {
@@ -91,11 +91,12 @@ TEST_CASE("an event has the fields that the servers send, and no others") {
     return names;
   };
   const Names full{"lora_name=nil", "group_idx", "kv_cache_spec_kind"};
-  CHECK(tell(vllm) == std::vector<Names>{with(root, full),
-                                         with(root, with(full, {"kv_cache_spec_sliding_window"})),
-                                         with(stored, full),
-                                         with(root, {"lora_name", "extra_keys", "group_idx", "kv_cache_spec_kind"}),
-                                         {"block_hashes", "medium", "group_idx"}});
+  CHECK(fields_of_events(vllm) ==
+        std::vector<Names>{with(root, full),
+                           with(root, with(full, {"kv_cache_spec_sliding_window"})),
+                           with(stored, full),
+                           with(root, {"lora_name", "extra_keys", "group_idx", "kv_cache_spec_kind"}),
+                           {"block_hashes", "medium", "group_idx"}});
 }
 
 TEST_CASE("a salt of any length is sent as MessagePack has it and part of a name as CBOR has it") {
@@ -122,7 +123,7 @@ TEST_CASE("a salt of any length is sent as MessagePack has it and part of a name
     const NamespaceId space{++number};
     index.queue.space(space, salt, "");
     index.queue.added({.resident = 1, .space = space, .node = NodeId{number}, .length = kUnitsOfPage}, words.data());
-    const kv_events::EventBatch& batch = index.told();
+    const kv_events::EventBatch& batch = index.newest();
     REQUIRE(batch.events.size() == 1);
     CHECK(batch.text_of(batch.events[0], kv_events::Field::extra_keys) == "\x91\x91" + length.msgpack + salt);
     const kv_events::Digest name = chain.next(chain.root("0"), words, "\x81\x82jcache_salt" + length.cbor + salt);
@@ -142,20 +143,20 @@ TEST_CASE("a group that fills again is sent with all its tokens, and one that is
     const NodeId node{1}, unknown{5};
     const auto all_of = [](std::span<const Token> each) { return std::vector<Token>(each.begin(), each.end()); };
     index.queue.added({.resident = 1, .node = node, .length = 2 * kUnitsOfPage}, words.data());
-    const kv_events::EventBatch& batch = index.told();
+    const kv_events::EventBatch& batch = index.newest();
     REQUIRE(batch.events.size() == 1);
     CHECK(all_of(batch.tokens_of(batch.events[0])) == tokens);
     index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
-    index.told();
+    index.newest();
     REQUIRE(batch.events.size() == 1);
     CHECK(batch.events[0].group == 1);
     CHECK(all_of(batch.tokens_of(batch.events[0])) == tokens);
     index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
     index.queue.filled(unknown, 0, 2 * kUnitsOfPage, words.data());
-    CHECK(index.told().events.empty());
+    CHECK(index.newest().events.empty());
     index.queue.tombstoned({.group = 1, .node = node});
     index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
-    index.told();
+    index.newest();
     REQUIRE(batch.events.size() == 2);
     CHECK(batch.events[0].kind == kv_events::EventKind::removed);
     CHECK(batch.events[1].kind == kv_events::EventKind::stored);

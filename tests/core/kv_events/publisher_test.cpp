@@ -185,16 +185,16 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
 
 TEST_CASE("events change no decision") {
   const auto publisher = publisher_of(config_of("tcp://127.0.0.1:*"));
-  const auto told = engine_of(kSmall, {}, &publisher->listener()), alone = engine_of(kSmall);
-  CHECK(told->feed() == nullptr);
+  const auto published = engine_of(kSmall, {}, &publisher->listener()), alone = engine_of(kSmall);
+  CHECK(published->feed() == nullptr);
   CHECK(publisher->figures().stored == 0);
   CHECK(publisher->figures().removed == 0);
-  for (Engine* engine : {told.get(), alone.get()}) {
+  for (Engine* engine : {published.get(), alone.get()}) {
     RandomRequests requests(*engine, plugins(), 7, 2);
     requests.run(5'000);
     requests.finish();
   }
-  CHECK(told->digest() == alone->digest());
+  CHECK(published->digest() == alone->digest());
   publisher->flush();
   CHECK(publisher->figures().stored > 500);
 }

@@ -206,19 +206,19 @@ TEST_CASE("a queue returns each record as it came, however often it wraps") {
   facts.words = 1'000;
   REQUIRE(queue.begin(facts).empty());
   Random random(1);
-  std::deque<std::vector<std::uint32_t>> told;
+  std::deque<std::vector<std::uint32_t>> queued;
   for (std::uint32_t node = 1, read = 1; node <= 30'000; ++node) {
-    std::vector<std::uint32_t>& words = told.emplace_back(4 * (1 + random.below(200)));
+    std::vector<std::uint32_t>& words = queued.emplace_back(4 * (1 + random.below(200)));
     std::iota(words.begin(), words.end(), node);
     queue.added({.resident = 1, .node = NodeId{node}, .length = static_cast<Units>(words.size())}, words.data());
     REQUIRE_FALSE(queue.turn());
-    for (; told.size() > 10; ++read, told.pop_front()) {  // ten records stay in the queue
+    for (; queued.size() > 10; ++read, queued.pop_front()) {  // ten records stay in the queue
       const TreeQueue::Record* const record = queue.next();
       REQUIRE(record);
       REQUIRE(record->kind == TreeQueue::Kind::added);
       REQUIRE(record->node == read);
-      REQUIRE(record->length == told.front().size());
-      REQUIRE(std::memcmp(record + 1, told.front().data(), record->length * sizeof(std::uint32_t)) == 0);
+      REQUIRE(record->length == queued.front().size());
+      REQUIRE(std::memcmp(record + 1, queued.front().data(), record->length * sizeof(std::uint32_t)) == 0);
     }
   }
 }

@@ -76,14 +76,14 @@ class ByHand final : public PageStorage {
     std::erase_if(begun, of_kind);
   }
   std::size_t poll(std::span<StorageDone> done) override {
-    told_.clear();
+    reported_.clear();
     for (const char kind : {'f', 'e', 'g', 'p'})
       if (at_once_) end(kind);
     std::size_t count = 0;
     for (auto& [one, call] : ended) {
-      told_.push_back(std::move(call));
+      reported_.push_back(std::move(call));
       done[count] = one;
-      done[count++].fates = told_.back().fates;
+      done[count++].fates = reported_.back().fates;
     }
     ended.clear();
     if (count > 0) ended_last_ = done[count - 1].ticket;
@@ -128,7 +128,7 @@ class ByHand final : public PageStorage {
 
   bool at_once_;
   Context context_;
-  std::deque<Call> told_;
+  std::deque<Call> reported_;
   std::map<std::array<std::uint64_t, 4>, PageKey> spaces_;  ///< the space of each record that was ever put
   std::uint64_t ended_last_ = 0;
 };

@@ -262,9 +262,9 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
     Fetch fetch = engine->tiers().fetch(arrival(prompt));
     CHECK(fetch.done() == !comes);
     CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::not_worth) == !comes);
-    const std::uint64_t asked_us = now;
+    const std::uint64_t begun_us = now;
     while (!fetch.ready()) engine->turn(now = std::max(now, fetch.ready_us()));
-    CHECK(now - asked_us == (comes ? 120'961 : 0));  // a find takes no time, and the next turn sees it
+    CHECK(now - begun_us == (comes ? 120'961 : 0));  // a find takes no time, and the next turn sees it
     CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == (comes ? 40 : 0));
     CHECK(engine->tiers().counters()[Counter::hit_tokens_storage] == (comes ? 40 : 0));
     while (engine->tiers().next_end_us() != kUnlimited) engine->turn(engine->tiers().next_end_us());

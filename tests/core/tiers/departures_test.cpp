@@ -17,7 +17,7 @@ struct Evicting {
     for (Page page = 0; page < words.size() / 4; ++page)
       first.push_back(from + page), second.push_back(2 * first.back());
   }
-  void tell(Departures& departures, Units begin, NamespaceId space = NamespaceId::shared) const {
+  void leave(Departures& departures, Units begin, NamespaceId space = NamespaceId::shared) const {
     Leaving node;
     node.facts.space = space;
     node.facts.begin = begin, node.facts.length = static_cast<Units>(words.size()) - 1 - begin;
@@ -33,16 +33,16 @@ TEST_CASE("departures: a chain that is evicted from its end is one path, and so 
   const Evicting whole({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 20), front({1, 2, 3, 4, 5, 6, 7, 8, 9}, 20),
       other({1, 2, 3, 4, 5, 6, 7, 7, 9}, 30), longer({1, 2, 3, 4, 5, 6, 7, 7, 9, 9, 9, 9, 9}, 40);
   Departures departures(2);
-  whole.tell(departures, 8);
-  whole.tell(departures, 8);
-  front.tell(departures, 4);
+  whole.leave(departures, 8);
+  whole.leave(departures, 8);
+  front.leave(departures, 4);
   REQUIRE(departures.paths().size() == 1);
   CHECK(departures.paths()[0].begin == 4);
   CHECK(departures.paths()[0].words == whole.words);
 
-  front.tell(departures, 4, NamespaceId{1});
-  other.tell(departures, 4);
-  longer.tell(departures, 8);
+  front.leave(departures, 4, NamespaceId{1});
+  other.leave(departures, 4);
+  longer.leave(departures, 8);
   REQUIRE(departures.paths().size() == 4);
   CHECK(departures.paths()[1].space == NamespaceId{1});
   CHECK(departures.paths()[3].begin == 8);

@@ -61,10 +61,10 @@ class Shared final : public PageStorage {
   void remove(const PageKey&, std::span<const PageKey>) override {}
   bool flush(const PageKey&) override { return true; }
   std::size_t poll(std::span<StorageDone> done) override {
-    told_ = std::exchange(ended_, {});
-    for (std::size_t i = 0; i < told_.size(); ++i)
-      done[i] = {told_[i].ticket, Fate::done, told_[i].found, told_[i].fates};
-    return told_.size();
+    reported_ = std::exchange(ended_, {});
+    for (std::size_t i = 0; i < reported_.size(); ++i)
+      done[i] = {reported_[i].ticket, Fate::done, reported_[i].found, reported_[i].fates};
+    return reported_.size();
   }
   StorageUse use() const override { return {}; }
 
@@ -75,7 +75,7 @@ class Shared final : public PageStorage {
     std::vector<Fate> fates;
   };
   std::uint64_t record_bytes_;
-  std::vector<Ended> ended_, told_;
+  std::vector<Ended> ended_, reported_;
 };
 
 constexpr CanopyComponent kOwn[] = {provide<PageStorage, Shared>("shared", "is one for all engines")};

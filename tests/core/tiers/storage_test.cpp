@@ -249,12 +249,12 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
   const auto prompt = put_down(*engine);
   const auto asks = [&](Fate fate, std::uint64_t now) {
     const Fetch fetch = engine->tiers().fetch(arrival(prompt));
-    const bool asked = !storage.begun.empty();
+    const bool has_begun = !storage.begun.empty();
     storage.end('f', fate);
     engine->turn(now);
     storage.end('g');
     engine->turn(now);
-    return asked;
+    return has_begun;
   };
   for (std::uint64_t now = 2; now < 7; ++now) CHECK(asks(Fate::failed, now));
   CHECK(engine->tiers().counters()[Counter::breaks_storage] == 1);
@@ -276,7 +276,7 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
 TEST_CASE("storage: it gets all memory that records lie in, before they do") {
   const auto engine = stored_engine();
   ByHand& storage = *ByHand::last;
-  const auto told = [&](const std::byte* record) {
+  const auto was_announced = [&](const std::byte* record) {
     return std::ranges::any_of(storage.memory, [&](std::span<std::byte> some) {
       return record >= some.data() && record + 4096 <= some.data() + some.size();
     });
@@ -289,7 +289,7 @@ TEST_CASE("storage: it gets all memory that records lie in, before they do") {
   std::size_t records = 0;
   for (const ByHand::Call& call : storage.begun)
     for (const std::byte* const record : call.from) {
-      CHECK(told(record));
+      CHECK(was_announced(record));
       ++records;
     }
   CHECK(records == 10);

@@ -127,7 +127,7 @@ class TiersWorld {
     Held certain = ever_;
     for (std::size_t g = 0; g < certain.size(); ++g)
       std::erase_if(certain[g], [&](const auto& name) { return perhaps_lost_[g].contains(name); });
-    for (const auto& [prompt, space] : asked_) {
+    for (const auto& [prompt, space] : fetched_) {
       const auto usable = std::span<const Token>(prompt).first(prompt.size() - 1);
       RequestSpec spec = arrival(prompt);
       spec.space = space;
@@ -153,13 +153,13 @@ class TiersWorld {
       request.abort();
       while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
       REQUIRE(content_->violations() == 0);
-      ++asked_again;
+      ++fetched_again;
     }
   }
 
   std::uint64_t from_below = 0;       ///< tokens that fetches brought from the host tier
   std::uint64_t from_storage = 0;     ///< and from the storage
-  std::uint64_t asked_again = 0;      ///< prompts that were asked for again
+  std::uint64_t fetched_again = 0;    ///< prompts that were fetched again
   std::uint64_t found_again = 0;      ///< tokens of them that were found
   std::uint64_t from_host_alone = 0;  ///< tokens of them that the pools and the host tier had
   std::uint64_t continued = 0;        ///< prompts for which it continued what the host tier has of whole paths alone
@@ -391,7 +391,7 @@ class TiersWorld {
     if (fetched && waiting.fetch.done()) CHECK(expected >= waiting.until);
     const std::uint64_t host = engine_->tiers().counters()[Counter::hit_tokens_host],
                         storage = engine_->tiers().counters()[Counter::hit_tokens_storage];
-    asked_.emplace(waiting.prompt, waiting.space);
+    fetched_.emplace(waiting.prompt, waiting.space);
     Request request = engine_->begin(spec, std::move(waiting.fetch));
     CHECK(request.matched() == expected);
     from_below += engine_->tiers().counters()[Counter::hit_tokens_host] - host;
@@ -497,7 +497,7 @@ class TiersWorld {
   std::vector<Live> lives_;
   std::vector<Waiting> fetches_;
   std::vector<std::vector<Token>> history_;
-  std::set<std::pair<std::vector<Token>, NamespaceId>> asked_;
+  std::set<std::pair<std::vector<Token>, NamespaceId>> fetched_;
   std::vector<ByHand*> shelves_;  ///< the storages by group, if the test sees into them
   std::optional<PageKeys> keys_;
   Held above_, below_, ever_;
@@ -701,7 +701,7 @@ TEST_CASE("the same requests under two tiers decide the same") {
 TEST_CASE("three tiers: nothing that is not right is found, whatever the storage does, and every page has its owner") {
   for (const Setup& setup : stored_setups()) {
     CAPTURE(setup.name);
-    std::uint64_t asked = 0, from_storage = 0, found_again = 0, from_host_alone = 0, left = 0, continued = 0;
+    std::uint64_t again = 0, from_storage = 0, found_again = 0, from_host_alone = 0, left = 0, continued = 0;
     std::map<std::string_view, std::uint64_t> all;
     std::array<std::uint64_t, std::size(NamesOf<BringOutcome>::kAll)> brings{};
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
@@ -710,7 +710,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
       tiers.run(3000);
       tiers.end();
       if (setup.keeps_all) tiers.ask_again();
-      asked += tiers.asked_again;
+      again += tiers.fetched_again;
       found_again += tiers.found_again;
       from_host_alone += tiers.from_host_alone;
       left += tiers.seen_to_leave;
@@ -726,7 +726,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     CHECK(all["written_tokens_storage"] > 0);
     if (setup.name != "storage later than its time") CHECK(from_storage > 0);
     else CHECK(count(BringOutcome::late) > 0);
-    if (setup.keeps_all) CHECK(asked > 0);
+    if (setup.keeps_all) CHECK(again > 0);
     if (setup.keeps_all && !setup.whole_path) {
       MESSAGE(setup.name, ": ", found_again, " tokens are found again, of which the pools and the host tier had ",
               from_host_alone, "; ", continued, " prompts continued whole paths of the host tier; ", left,

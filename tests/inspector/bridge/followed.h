@@ -21,7 +21,7 @@ class Followed {
   explicit Followed(bool repairs, std::size_t sources = 1)
       : follower({{canopy::FeedConfig::Kind::heap, "test", 1 << 16, true, false}, names_of(sources), repairs, false}) {}
 
-  void hear(const Sent& sent, bool replayed, std::size_t source = 0, const char* topic = "topic") {
+  void receive(const Sent& sent, bool replayed, std::size_t source = 0, const char* topic = "topic") {
     const canopy::kv_events::Message message{replayed ? "" : topic, sent.sequence, sent.payload, false};
     follower.take(source, message, replayed, ++now_);
     turn();
@@ -29,7 +29,7 @@ class Followed {
   void replay(const Server& server, std::size_t source = 0) {
     const std::uint64_t from = follower.wants_replay(source).value_or(0);
     for (const Sent& sent : server.ring)
-      if (sent.sequence >= from) hear(sent, true, source);
+      if (sent.sequence >= from) receive(sent, true, source);
     follower.replay_ended(source, from, ++now_);
     turn();
   }

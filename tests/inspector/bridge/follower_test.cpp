@@ -8,9 +8,9 @@ TEST_CASE("each batch of a stream leaves the tree that a plain map has") {
     CAPTURE(seed);
     Server server(seed, 0);
     Followed followed(false);
-    for (std::size_t heard = 0, step = 0; step < 120; ++step) {
+    for (std::size_t received = 0, step = 0; step < 120; ++step) {
       server.act();
-      for (; heard < server.ring.size(); ++heard) followed.hear(server.ring[heard], false);
+      for (; received < server.ring.size(); ++received) followed.receive(server.ring[received], false);
       check_same(followed, server);
     }
   }
@@ -68,14 +68,14 @@ TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late e
       }
       if (random() % 8 == 0) std::shuffle(way.begin(), way.end(), random);
       while (way.size() > random() % 6) {
-        followed.hear(way.front(), false);
+        followed.receive(way.front(), false);
         way.erase(way.begin());
       }
       if (random() % 15 == 0 || followed.follower.wants_replay(0).value_or(1) == 0) followed.replay(server);
     }
     server.act();
     way.push_back(server.ring.back());
-    for (const Sent& last : way) followed.hear(last, false);
+    for (const Sent& last : way) followed.receive(last, false);
     for (int rounds = 0; rounds == 0 || (followed.follower.wants_replay(0) && rounds < 5); ++rounds)
       followed.replay(server);
     check_same(followed, server);
@@ -90,22 +90,22 @@ TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late e
 TEST_CASE("a restart that only a replay shows is followed by a replay of the new run") {
   for (std::uint64_t i = 0; i < 10; ++i) {
     const std::uint64_t messages = 8 + i / 2;
-    const bool hears_one = i % 2 == 0;
+    const bool receives_one = i % 2 == 0;
     CAPTURE(messages);
-    CAPTURE(hears_one);
+    CAPTURE(receives_one);
     Server server(5, 0);
     Followed followed(true);
     for (int acts = 0; acts < 9; ++acts) server.act();
-    for (const Sent& sent : server.ring) followed.hear(sent, false);
+    for (const Sent& sent : server.ring) followed.receive(sent, false);
     check_same(followed, server);
     // All of the new run but its last message is missed, which has any number.
     server.restart();
     while (server.ring.size() < messages) server.act();
     followed.follower.reconnected(0);
-    if (hears_one) followed.hear(server.ring.back(), false);
+    if (receives_one) followed.receive(server.ring.back(), false);
     for (int rounds = 0; followed.follower.wants_replay(0) && rounds < 5; ++rounds) followed.replay(server);
     server.act();
-    followed.hear(server.ring.back(), false);
+    followed.receive(server.ring.back(), false);
     for (int rounds = 0; followed.follower.wants_replay(0) && rounds < 5; ++rounds) followed.replay(server);
     check_same(followed, server);
     CHECK(followed.follower.counts_of(0).restarts == 1);
@@ -117,7 +117,7 @@ TEST_CASE("what is lost while a replay is under way is asked for again") {
   Followed followed(true);
   const auto say = [&] {
     server.act();
-    followed.hear(server.ring.back(), false);
+    followed.receive(server.ring.back(), false);
   };
   say();
   server.act();  // lost
@@ -125,7 +125,7 @@ TEST_CASE("what is lost while a replay is under way is asked for again") {
   const auto from = followed.follower.wants_replay(0);
   REQUIRE(from);
   for (const Sent& sent : server.ring)
-    if (sent.sequence >= *from) followed.hear(sent, true);
+    if (sent.sequence >= *from) followed.receive(sent, true);
   server.act();  // lost, and sent after the replay
   say();
   followed.follower.replay_ended(0, *from, followed.now());

@@ -117,13 +117,13 @@ TEST_CASE("payloads that cannot be read and numbers that are none are counted") 
   Followed followed(false);
   for (int i = 0; i < 5; ++i) server.act();
   for (std::size_t i = 0; i < server.ring.size(); ++i) {
-    if (i == 2) followed.hear({2, "no batch"}, false);  // in place of the real one
-    else followed.hear(server.ring[i], false);
+    if (i == 2) followed.receive({2, "no batch"}, false);  // in place of the real one
+    else followed.receive(server.ring[i], false);
   }
   CHECK(followed.follower.unreadable() == 1);
   CHECK(followed.follower.trouble().starts_with("tcp://test 0, message 2: "));
   CHECK(followed.follower.counts_of(0).missing == 0);  // nothing behind it waits
-  followed.hear({~std::uint64_t{0} - 1, server.ring[0].payload}, false);
+  followed.receive({~std::uint64_t{0} - 1, server.ring[0].payload}, false);
   CHECK(followed.follower.unreadable() == 2);
 }
 
@@ -131,27 +131,27 @@ TEST_CASE("a payload that cannot be read is a message of its topic's sender, and
   Server one(3, 0), other(4, 0);
   Followed followed(false);
   for (int i = 0; i < 6; ++i) one.act(), other.act();
-  const auto hear = [&](const Server& server, const char* topic, std::size_t message, bool readable = true) {
+  const auto receive = [&](const Server& server, const char* topic, std::size_t message, bool readable = true) {
     const Sent& sent = server.ring[message];
-    followed.hear(readable ? sent : Sent{sent.sequence, "no batch"}, false, 0, topic);
+    followed.receive(readable ? sent : Sent{sent.sequence, "no batch"}, false, 0, topic);
   };
-  for (std::size_t i = 0; i < 4; ++i) hear(one, "a", i);
-  for (std::size_t i = 0; i < 2; ++i) hear(other, "b", i);
-  hear(one, "a", 4, false);
-  hear(one, "a", 5);
-  for (std::size_t i = 2; i < 7; ++i) hear(other, "b", i);
+  for (std::size_t i = 0; i < 4; ++i) receive(one, "a", i);
+  for (std::size_t i = 0; i < 2; ++i) receive(other, "b", i);
+  receive(one, "a", 4, false);
+  receive(one, "a", 5);
+  for (std::size_t i = 2; i < 7; ++i) receive(other, "b", i);
   for (const std::uint16_t worker : {std::uint16_t{0}, std::uint16_t{1}}) {
     CAPTURE(worker);
     CHECK(followed.follower.counts_of(worker).restarts == 0);
     CHECK(followed.follower.counts_of(worker).gaps == 0);
   }
   // A topic that is not known yet, and one of two ranks.
-  hear(one, "c", 0, false);
+  receive(one, "c", 0, false);
   CHECK(followed.follower.names().workers() == 2);
   Server rank(5, 1);
-  hear(rank, "a", 0);
+  receive(rank, "a", 0);
   REQUIRE(followed.follower.names().workers() == 3);
-  hear(one, "a", 6, false);
+  receive(one, "a", 6, false);
   CHECK(followed.follower.unreadable() == 3);
   CHECK(followed.follower.counts_of(0).gaps == 0);
   CHECK(followed.follower.counts_of(2).gaps == 0);

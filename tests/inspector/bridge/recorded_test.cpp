@@ -32,7 +32,7 @@ TEST_CASE("streams of SGLang end in the tree that their events say, message by m
       auto next = stream.next(message);
       REQUIRE(next);
       REQUIRE(*next);
-      followed.hear({message.sequence, std::string(message.payload)}, false);
+      followed.receive({message.sequence, std::string(message.payload)}, false);
       if (!followed.mirror) {
         CHECK(after.blocks == 0);
         continue;

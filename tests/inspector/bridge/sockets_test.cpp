@@ -52,13 +52,13 @@ struct Sockets {
 
 /// Does one step of `canopy events attach` with a subscription.
 void pump(kv_events::Subscription& subscription, Followed& followed, bool& connected) {
-  if (const auto heard = subscription.next(1)) {
-    switch (heard->what) {
+  if (const auto received = subscription.next(1)) {
+    switch (received->what) {
       case What::message:
-        followed.hear({heard->message.sequence, std::string(heard->message.payload)}, heard->replayed);
+        followed.receive({received->message.sequence, std::string(received->message.payload)}, received->replayed);
         break;
       case What::replay_ended:
-        followed.follower.replay_ended(0, heard->from, followed.now());
+        followed.follower.replay_ended(0, received->from, followed.now());
         break;
       case What::connected:
         connected = true;
@@ -70,7 +70,7 @@ void pump(kv_events::Subscription& subscription, Followed& followed, bool& conne
         connected = false;
         break;
       case What::no_message:
-        FAIL(heard->flaw);
+        FAIL(received->flaw);
     }
   }
   if (const auto from = followed.follower.wants_replay(0); from && !subscription.is_replaying(0))
@@ -122,11 +122,11 @@ TEST_CASE("an endpoint that cannot be connected to is said, and a silent replay 
   auto opened = kv_events::Subscription::open({{"ipc:///tmp/canopy-attach-nobody", "ipc:///tmp/canopy-attach-silent"}});
   REQUIRE(opened);
   (*opened)->request_replay(0, 7);
-  std::optional<kv_events::Subscription::Received> heard;
-  for (int i = 0; i < 10'000 && !heard; ++i) heard = (*opened)->next(10);
-  REQUIRE(heard);
-  CHECK(heard->what == What::replay_ended);
-  CHECK(heard->silent);
-  CHECK(heard->from == 7);  // the sequence of the request without an answer
+  std::optional<kv_events::Subscription::Received> received;
+  for (int i = 0; i < 10'000 && !received; ++i) received = (*opened)->next(10);
+  REQUIRE(received);
+  CHECK(received->what == What::replay_ended);
+  CHECK(received->silent);
+  CHECK(received->from == 7);  // the sequence of the request without an answer
   CHECK(!(*opened)->is_connected(0));
 }

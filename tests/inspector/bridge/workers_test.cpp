@@ -52,12 +52,13 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   Server first(1, 0), second(2, 0);
   Followed followed(false, 2);
   const std::array<Server*, 2> servers{&first, &second};
-  std::array<std::size_t, 2> heard{};
-  for (std::size_t of = 0; of < 2; ++of) followed.hear(servers[of]->ring[heard[of]++], false, of);
+  std::array<std::size_t, 2> received{};
+  for (std::size_t of = 0; of < 2; ++of) followed.receive(servers[of]->ring[received[of]++], false, of);
   for (std::size_t step = 0; step < 200; ++step) {
     const std::size_t of = step % 2;
     servers[of]->act();
-    for (; heard[of] < servers[of]->ring.size(); ++heard[of]) followed.hear(servers[of]->ring[heard[of]], false, of);
+    for (; received[of] < servers[of]->ring.size(); ++received[of])
+      followed.receive(servers[of]->ring[received[of]], false, of);
     CHECK(followed.tree("tcp://test 0") == first.tree());
     CHECK(followed.tree("tcp://test 1") == second.tree());
   }
@@ -91,7 +92,7 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   followed.turn();
   CHECK(canopy::inspector::servers_lost(followed.mirror->workers()) == 0);
   second.clear();
-  followed.hear(second.ring.back(), false, 1);
+  followed.receive(second.ring.back(), false, 1);
   CHECK(followed.tree("tcp://test 0") == first.tree());
   CHECK(common.shared_of(0) == 0);
 }
@@ -120,8 +121,8 @@ TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever
     for (Token i = 0; i < kPage; ++i) tokens.insert(tokens.end(), {first + i, first + i + 1});
     return stored(sequence, parent, {hash}, tokens, true);
   };
-  followed.hear(pairs(0, 1, std::nullopt, 100), false);
-  followed.hear(pairs(1, 2, 1, 100 + kPage), false);
+  followed.receive(pairs(0, 1, std::nullopt, 100), false);
+  followed.receive(pairs(1, 2, 1, 100 + kPage), false);
   Path path;
   std::map<Path, unsigned> expected;
   for (Token i = 0; i < 2 * kPage; ++i) {
@@ -133,8 +134,8 @@ TEST_CASE("blocks of pairs of tokens have the first token of each pair, whatever
 
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
   Followed followed(false);
-  followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
-  followed.hear(of_itself(2, 3, {4, 5}), false);  // message 1 had the block of 3, and is lost
+  followed.receive(of_itself(0, std::nullopt, {1, 2}), false);
+  followed.receive(of_itself(2, 3, {4, 5}), false);  // message 1 had the block of 3, and is lost
   CHECK(followed.follower.tree()->blocks().count() == 2);
   for (int i = 0; i < 5; ++i) followed.turn();  // after its patience
   CHECK(followed.follower.tree()->blocks().count() == 4);
@@ -143,7 +144,7 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.follower.report().find("does not know") == std::string::npos);
   CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 never came");
   CHECK(followed.tree("unknown prefix").size() == 2);
-  followed.hear(of_itself(3, 2, {3}), false);
+  followed.receive(of_itself(3, 2, {3}), false);
   followed.turn();
   CHECK(followed.follower.tree()->orphans() == 0);
   CHECK(followed.tree("unknown prefix").empty());
@@ -155,30 +156,30 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.mirror->node_count() == 1);
   CHECK(followed.mirror->drift() == 0);
   // Its own parent: it makes no sense, and hangs nothing up.
-  followed.hear(of_itself(4, 9, {9, 10}), false);
-  followed.hear(of_itself(5, 10, {11}), false);
+  followed.receive(of_itself(4, 9, {9, 10}), false);
+  followed.receive(of_itself(5, 10, {11}), false);
   followed.turn();
   CHECK(followed.follower.tree()->blocks().count() == 8);
 }
 
 TEST_CASE("blocks whose parent comes late are shared with other servers from then on") {
   Followed followed(false, 2);
-  followed.hear(of_itself(0, std::nullopt, {1, 2}), false);
-  followed.hear(of_itself(0, std::nullopt, {1, 2, 3, 4, 5}), false, 1);
-  followed.hear(of_itself(1, 3, {4, 5}), false);
-  followed.hear(of_itself(2, 5, {6}), false);
-  followed.hear(removed(3, 4), false);
+  followed.receive(of_itself(0, std::nullopt, {1, 2}), false);
+  followed.receive(of_itself(0, std::nullopt, {1, 2, 3, 4, 5}), false, 1);
+  followed.receive(of_itself(1, 3, {4, 5}), false);
+  followed.receive(of_itself(2, 5, {6}), false);
+  followed.receive(removed(3, 4), false);
   const canopy::bridge::Common& common = followed.follower.tree()->common();
   CHECK(common.blocks_of(0) == 4);
   CHECK(common.shared_of(0) == 2);
-  followed.hear(of_itself(4, 2, {3}), false);
+  followed.receive(of_itself(4, 2, {3}), false);
   followed.turn();
   REQUIRE(followed.follower.tree()->orphans() == 0);
   CHECK(common.blocks_of(0) == 5);
   CHECK(common.shared_of(0) == 4);  // all but 6
   CHECK(common.shared_of(1) == 4);  // all but 4
-  followed.hear(removed(5, 5), false);
+  followed.receive(removed(5, 5), false);
   CHECK(common.shared_of(1) == 3);
-  followed.hear(removed(1, std::nullopt), false, 1);
+  followed.receive(removed(1, std::nullopt), false, 1);
   CHECK(common.shared_of(0) == 0);
 }

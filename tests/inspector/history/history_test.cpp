@@ -123,12 +123,12 @@ Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std
   return plain;
 }
 
-/// Everything that the events say, by commit.
-struct Told {
+/// All events of a story, applied commit by commit.
+struct Applied {
   History history;
   Mirror mirror;
   std::vector<Plain> plain;
-  explicit Told(const Story& story) : mirror(story.shape) {
+  explicit Applied(const Story& story) : mirror(story.shape) {
     Mirror other(story.shape);  // has no watcher, and so knows nothing of the history
     std::set<std::uint64_t> begun;
     for (const std::vector<Event>& commit : story.commits) {
@@ -144,13 +144,13 @@ struct Told {
   }
 };
 
-void check_range(const Told& told, CommitRange range) {
-  const RangeFigures figures = figures_of(told.history, range);
-  const CommitRange real = told.history.snapped(range.empty() ? told.history.all() : range);
+void check_range(const Applied& applied, CommitRange range) {
+  const RangeFigures figures = figures_of(applied.history, range);
+  const CommitRange real = applied.history.snapped(range.empty() ? applied.history.all() : range);
   REQUIRE(figures.commits == real);
   Plain sum;
   for (std::uint64_t commit = real.first; commit <= real.last; ++commit) {
-    const Plain& one = told.plain[commit - 1];
+    const Plain& one = applied.plain[commit - 1];
     sum.counts += one.counts;
     for (const auto& [space, counts] : one.tenants) sum.tenants[space] += counts;
     for (std::size_t i = 0; i < kEvictionCauses; ++i) sum.evicted[i] += one.evicted[i];
@@ -165,23 +165,23 @@ void check_range(const Told& told, CommitRange range) {
   CHECK(samples(Measure::lifetime) == sum.counts[Count::evicted]);
   CHECK(figures.other_paid == 0);
   CHECK(figures.paid.size() == sum.paid.size());
-  const auto space = [&](std::uint32_t row) { return told.history.tenants()[row].space; };
+  const auto space = [&](std::uint32_t row) { return applied.history.tenants()[row].space; };
   for (const PaidTokens& each : figures.paid) CHECK(each.tokens == sum.paid[{space(each.from), space(each.taker)}]);
   std::uint64_t missed = 0;
   for (const std::uint64_t tokens : figures.missed) missed += tokens;
   CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
   // By reason, of the requests that began in the range.
   std::array<std::uint64_t, kReasons> reasons{};
-  for (const MirrorRequest& request : told.mirror.requests()) {
+  for (const MirrorRequest& request : applied.mirror.requests()) {
     if (!real.has(request.begun_at)) continue;
-    reasons[reason_of(request)] += request.missed(told.mirror.page_size());
-    reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(told.mirror.page_size());
+    reasons[reason_of(request)] += request.missed(applied.mirror.page_size());
+    reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
   }
   CHECK(figures.missed == reasons);
   for (const TenantFigures& tenant : figures.tenants)
     for (std::size_t i = 0; i < std::size(kCounts); ++i)
       if (const auto what = static_cast<Count>(i); what != Count::regretted)
-        CHECK(tenant.counts[what] == sum.tenants[told.history.tenants()[tenant.row].space][what]);
+        CHECK(tenant.counts[what] == sum.tenants[applied.history.tenants()[tenant.row].space][what]);
 }
 
 /// A request of a namespace, from its begin to its end.
@@ -198,26 +198,26 @@ void run_once(Engine& engine, const std::vector<Token>& prompt, const std::strin
 
 TEST_CASE("history: figures of any range equal a count over its raw events") {
   const Story story = random_story(std::max<std::size_t>(800, with_effort(800)));
-  const Told told(story);
-  REQUIRE(told.history.commits() == story.commits.size());
-  check_range(told, {});
-  check_range(told, told.history.all());
+  const Applied applied(story);
+  REQUIRE(applied.history.commits() == story.commits.size());
+  check_range(applied, {});
+  check_range(applied, applied.history.all());
   std::mt19937 random(3);
   for (int i = 0; i < 60; ++i) {
     const std::uint64_t first = random() % story.commits.size() + 1;
-    check_range(told, {first, first + random() % (story.commits.size() - first + 1)});
+    check_range(applied, {first, first + random() % (story.commits.size() - first + 1)});
   }
-  const RangeFigures whole = figures_of(told.history, {});
+  const RangeFigures whole = figures_of(applied.history, {});
   CHECK(whole.counts[Count::evicted] > 0);
   CHECK(whole.counts[Count::wasted] > 0);
   CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::room)] > 0);
   CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::flush)] > 0);
   CHECK(whole.paid.size() > 1);
   std::uint64_t held = 0;
-  for (const MirrorSpace& space : told.mirror.spaces()) held += space.tokens;
+  for (const MirrorSpace& space : applied.mirror.spaces()) held += space.tokens;
   CHECK(whole.held == held);
   std::map<std::size_t, std::uint64_t> missed;
-  for (const MissGroup& group : told.mirror.misses())
+  for (const MissGroup& group : applied.mirror.misses())
     missed[group.policy == kFlushPolicy ? kFlushedReason : static_cast<std::size_t>(group.miss)] += group.tokens;
   for (std::size_t reason = 0; reason < kReasons; ++reason)
     CHECK_MESSAGE(whole.missed[reason] == missed[reason], reason_name(reason));
@@ -225,34 +225,34 @@ TEST_CASE("history: figures of any range equal a count over its raw events") {
 
 TEST_CASE("history: buckets merge when there are too many, and no figure is lost") {
   const Story story = random_story(4500);
-  const Told told(story);
+  const Applied applied(story);
   REQUIRE(story.commits.size() > History::kMostBuckets);
-  CHECK(told.history.stride() > 1);
-  CHECK(told.history.buckets().size() <= History::kMostBuckets);
+  CHECK(applied.history.stride() > 1);
+  CHECK(applied.history.buckets().size() <= History::kMostBuckets);
   std::uint64_t next = 1;
-  for (const Bucket& bucket : told.history.buckets()) {
+  for (const Bucket& bucket : applied.history.buckets()) {
     CHECK(bucket.commits.first == next);
     next = bucket.commits.last + 1;
   }
   CHECK(next == story.commits.size() + 1);
-  check_range(told, {});
+  check_range(applied, {});
   std::mt19937 random(4);
   for (int i = 0; i < 20; ++i) {
     const std::uint64_t first = random() % story.commits.size() + 1;
-    check_range(told, {first, first + random() % (story.commits.size() - first + 1)});
+    check_range(applied, {first, first + random() % (story.commits.size() - first + 1)});
   }
 }
 
 TEST_CASE("history: a range read on its own has the same figures, to the commit") {
   const Story story = random_story(300);
-  const Told told(story);
+  const Applied applied(story);
   const std::uint64_t first = story.commits.size() / 3, last = story.commits.size() / 2;
   Mirror mirror(story.shape);
   for (std::uint64_t commit = 1; commit < first; ++commit) mirror.take(story.commits[commit - 1]);
   History detail(mirror);
   for (std::uint64_t commit = first; commit <= last; ++commit)
     mirror.take(story.commits[commit - 1], detail.watch(mirror));
-  const RangeFigures apart = figures_of(detail, {first, last}), part = figures_of(told.history, {first, last});
+  const RangeFigures apart = figures_of(detail, {first, last}), part = figures_of(applied.history, {first, last});
   CHECK(apart.counts == part.counts);
   CHECK(apart.evicted == part.evicted);
   CHECK(apart.kept.back() == part.kept.back());
@@ -265,7 +265,7 @@ TEST_CASE("history: a range read on its own has the same figures, to the commit"
 
 TEST_CASE("history: lives of requests and marks are those of the events") {
   const Story story = random_story(400);
-  const Told told(story);
+  const Applied applied(story);
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> lives;
   for (std::size_t c = 0; c < story.commits.size(); ++c)
     for (const Event& event : story.commits[c]) {
@@ -275,15 +275,15 @@ TEST_CASE("history: lives of requests and marks are those of the events") {
       const auto one = std::bit_cast<event::RequestProgress>(event);
       if (one.phase == RequestPhase::finished || one.phase == RequestPhase::aborted) lives[one.request].second = c + 1;
     }
-  REQUIRE(told.history.spans().size() == lives.size());
-  for (const RequestSpan& span : told.history.spans()) {
+  REQUIRE(applied.history.spans().size() == lives.size());
+  for (const RequestSpan& span : applied.history.spans()) {
     CHECK(span.begun.commit == lives[span.id].first);
     CHECK(span.ended.commit == lives[span.id].second);
     if (span.started && span.computed) CHECK(span.started.commit <= span.computed.commit);
     if (span.computed && span.ended) CHECK(span.computed.commit <= span.ended.commit);
   }
   const auto marked = [&](HistoryMark::Kind kind) {
-    return std::count_if(told.history.marks().begin(), told.history.marks().end(),
+    return std::count_if(applied.history.marks().begin(), applied.history.marks().end(),
                          [&](const HistoryMark& mark) { return mark.kind == kind; });
   };
   std::int64_t flushes = 0;
@@ -313,8 +313,8 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
   serve(101, 40);  // evicts some of the first
   serve(1, 40);
   story.take(reader);
-  const Told told(story);
-  const RangeFigures whole = figures_of(told.history, {});
+  const Applied applied(story);
+  const RangeFigures whole = figures_of(applied.history, {});
   const std::uint64_t regretted = whole.counts[Count::regretted];
   CHECK(regretted > 0);
   CHECK(regretted <= whole.counts[Count::evicted]);
@@ -323,10 +323,10 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
   CHECK(whole.missed[static_cast<std::size_t>(Miss::evicted)] > 0);
   REQUIRE(whole.tenants.size() == 1);
   CHECK(whole.tenants.front().counts[Count::regretted] == regretted);
-  const RangeFigures alone = figures_of(told.history, {}, whole.tenants.front().row);
+  const RangeFigures alone = figures_of(applied.history, {}, whole.tenants.front().row);
   CHECK(alone.counts == whole.counts);
   CHECK(alone.missed == whole.missed);
-  CHECK(figures_of(told.history, {}, 0).counts == Counts{});
+  CHECK(figures_of(applied.history, {}, 0).counts == Counts{});
   CHECK(std::is_sorted(whole.kept.begin(), whole.kept.end()));
   CHECK(whole.kept.front() == 0);
   CHECK(whole.kept[3] == regretted);  // a pool of 64 tokens had to hold 80
@@ -342,7 +342,7 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
 
   engine->resize(0, 4);  // evicts first, and then lowers the limit
   story.take(reader);
-  const Told lower(story);
+  const Applied lower(story);
   const RangeFigures after = figures_of(lower.history, {});
   CHECK(after.evicted[static_cast<std::size_t>(EvictionCause::limit)] > 0);
   CHECK(after.evicted[static_cast<std::size_t>(EvictionCause::room)] ==
@@ -362,20 +362,20 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
   for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) run_once(*engine, prompt, name);
   engine->poll();
   story.take(reader);
-  const Told told(story);
-  const RangeFigures whole = figures_of(told.history, {});
+  const Applied applied(story);
+  const RangeFigures whole = figures_of(applied.history, {});
   const std::string csv = csv_of(tenants_table(whole));
   CHECK(csv.starts_with("tenant,requests,prompt,hit,"));
   CHECK(csv.find("\n'=1+1,1,12,") != std::string::npos);
   CHECK(csv.find("\"a,\"\"b\"\"") != std::string::npos);
-  CHECK(requests_table(told.history, {}).rows.size() == 3);
+  CHECK(requests_table(applied.history, {}).rows.size() == 3);
   for (const char* name : table_names()) {
-    const Table table = table_of(name, told.history, whole, told.mirror);
+    const Table table = table_of(name, applied.history, whole, applied.mirror);
     for (const auto& row : table.rows) CHECK(row.size() == table.heads.size());
   }
-  const std::string trace = chrome_trace(told.history, {}, {});
+  const std::string trace = chrome_trace(applied.history, {}, {});
   CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
-  const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror, {}});
+  const std::string page = page_of({"<title>", applied.history, whole, whole, applied.mirror, {}});
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("&lt;script&gt;") != std::string::npos);
 }
@@ -436,9 +436,9 @@ TEST_CASE("history: more namespaces than rows share the row of the others") {
     engine->poll();
     story.take(reader);
   }
-  const Told told(story);
-  CHECK(told.history.tenants().size() == History::kMostTenants + 1);
-  const RangeFigures whole = figures_of(told.history, {});
+  const Applied applied(story);
+  CHECK(applied.history.tenants().size() == History::kMostTenants + 1);
+  const RangeFigures whole = figures_of(applied.history, {});
   REQUIRE(!whole.tenants.empty());
   CHECK(whole.tenants.front().name == History::kOthers);
   CHECK(whole.tenants.front().counts[Count::requests] == History::kMostTenants);
@@ -505,13 +505,13 @@ TEST_CASE("history: histograms of any range have the values that its events have
     std::map<std::uint64_t, Histograms> commits;
   };
   const Story story = random_story(400);
-  const Told told(story);
+  const Applied applied(story);
   Mirror mirror(story.shape);
   Values values(mirror);
   for (const std::vector<Event>& commit : story.commits) mirror.take(commit, &values);
-  const std::uint64_t last = told.history.commits();
+  const std::uint64_t last = applied.history.commits();
   for (const CommitRange range : {CommitRange{}, CommitRange{last / 4, last / 2}, CommitRange{last - 3, last}}) {
-    const RangeFigures figures = figures_of(told.history, range);
+    const RangeFigures figures = figures_of(applied.history, range);
     Histograms expected;
     for (const auto& [commit, each] : values.commits)
       if (figures.commits.has(commit))
@@ -524,7 +524,7 @@ TEST_CASE("history: histograms of any range have the values that its events have
     if (range.empty())
       for (const Histogram& histogram : figures.histograms) CHECK(histogram.samples() > 0);
   }
-  const Table table = histograms_table(figures_of(told.history, {}).histograms);
+  const Table table = histograms_table(figures_of(applied.history, {}).histograms);
   CHECK(table.rows.front()[0] == "reuse distance");
   CHECK(table.heads.size() == 6);
 }

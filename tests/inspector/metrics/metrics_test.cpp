@@ -201,19 +201,19 @@ TEST_CASE("metrics: of a feed made from KV events, figures that events do not ha
   Figures figures = reading.look();
   const auto own = samples_of(figures);
   figures.from_events = true;
-  const auto told = samples_of(figures);
+  const auto all = samples_of(figures);
   const auto has = [](const auto& samples, const char* begin) {
     const auto at = samples.lower_bound(begin);
     return at != samples.end() && at->first.starts_with(begin);
   };
-  CHECK(has(told, "canopy_tree_nodes"));
-  CHECK(has(told, "canopy_page_lifetime_seconds"));
-  CHECK(has(told, "vllm:kv_block_lifetime_seconds"));
+  CHECK(has(all, "canopy_tree_nodes"));
+  CHECK(has(all, "canopy_page_lifetime_seconds"));
+  CHECK(has(all, "vllm:kv_block_lifetime_seconds"));
   for (const char* unknown :
        {"canopy_requests", "canopy_hit", "canopy_missed", "canopy_pool_limit", "canopy_eviction_age", "canopy_reuse",
         "sglang:prompt", "sglang:kv_", "vllm:prefix_cache", "vllm:kv_cache_usage"}) {
     CHECK_MESSAGE(has(own, unknown), unknown);
-    CHECK_MESSAGE(!has(told, unknown), unknown);
+    CHECK_MESSAGE(!has(all, unknown), unknown);
   }
 }
 

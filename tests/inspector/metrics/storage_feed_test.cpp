@@ -86,7 +86,7 @@ struct StorageServed {
 };
 
 /// All counters come with the feed as the engine has them, but for gauges that change without an operation.
-void check_told(const Mirror& mirror, const Engine& engine) {
+void check_reported(const Mirror& mirror, const Engine& engine) {
   CHECK(mirror.storage() == "sim_storage");
   const CounterValues counted = engine.tiers().counters();
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
@@ -101,26 +101,26 @@ TEST_CASE("feed: its figures of a storage are the engine's counts, call by call 
   for (int round = 0; round < 2; ++round)
     for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
   for (int i = 0; i < 14; ++i) served.engine->begin(arrival(std::vector<Token>{9'999'999})).abort();  // sums follow
-  const CounterValues& told = served.counters();
-  check_told(served.mirror, *served.engine);
-  REQUIRE(told[Counter::loaded_tokens_storage] > 0);
+  const CounterValues& reported = served.counters();
+  check_reported(served.mirror, *served.engine);
+  REQUIRE(reported[Counter::loaded_tokens_storage] > 0);
   const auto get = StorageLane::get, put = StorageLane::put;
-  const std::uint64_t got = told.at(Counter::records_storage, get, Fate::done);
-  const std::uint64_t kept = told.at(Counter::records_storage, put, Fate::done);
-  CHECK(got * 4 == told[Counter::loaded_tokens_storage]);
-  CHECK(kept * 4 == told[Counter::written_tokens_storage]);
-  CHECK(told.at(Counter::moved_bytes_storage, get) == got * 4096);  // a record without an image
-  CHECK(told.at(Counter::pending_calls_storage, get) == 0);
-  CHECK(told.at(Counter::calls_storage, get) > 0);
+  const std::uint64_t got = reported.at(Counter::records_storage, get, Fate::done);
+  const std::uint64_t kept = reported.at(Counter::records_storage, put, Fate::done);
+  CHECK(got * 4 == reported[Counter::loaded_tokens_storage]);
+  CHECK(kept * 4 == reported[Counter::written_tokens_storage]);
+  CHECK(reported.at(Counter::moved_bytes_storage, get) == got * 4096);  // a record without an image
+  CHECK(reported.at(Counter::pending_calls_storage, get) == 0);
+  CHECK(reported.at(Counter::calls_storage, get) > 0);
   // A call of n records takes the latency and n records' bytes at a GB/s.
-  CHECK(told.at(Counter::call_us_storage, get) >= 50);
-  CHECK(told.at(Counter::call_us_storage, get) < 50 + 10 * 5 + 1);
-  CHECK(told.at(Counter::bandwidth_bytes_storage, get) != kUnlimited);
-  CHECK(told.at(Counter::moved_bytes_storage, StorageLane::find) == 0);
-  CHECK(told[Counter::kept_records_storage] > 0);
-  CHECK(told[Counter::kept_records_storage] <= kept);  // some were there already
+  CHECK(reported.at(Counter::call_us_storage, get) >= 50);
+  CHECK(reported.at(Counter::call_us_storage, get) < 50 + 10 * 5 + 1);
+  CHECK(reported.at(Counter::bandwidth_bytes_storage, get) != kUnlimited);
+  CHECK(reported.at(Counter::moved_bytes_storage, StorageLane::find) == 0);
+  CHECK(reported[Counter::kept_records_storage] > 0);
+  CHECK(reported[Counter::kept_records_storage] <= kept);  // some were there already
   CHECK(served.health().state == StorageState::closed);
-  CHECK(told[Counter::held_bytes_storage] + told[Counter::lost_bytes_storage] == 0);
+  CHECK(reported[Counter::held_bytes_storage] + reported[Counter::lost_bytes_storage] == 0);
   CHECK(served.mirror.drift() == 0);
   // A reader that comes now gets the same.
   FeedReader reader(served.engine->feed()->writer().header());
@@ -129,7 +129,7 @@ TEST_CASE("feed: its figures of a storage are the engine's counts, call by call 
   Event events[4096];
   std::size_t count = 0;
   while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) mirror.take({events, count});
-  check_told(mirror, *served.engine);
+  check_reported(mirror, *served.engine);
 }
 
 TEST_CASE("feed: outcomes of fetches are the engine's counts, and have a metric each") {
@@ -215,14 +215,14 @@ TEST_CASE("feed: a storage that fails is shown as not called, and for how long")
   StorageServed served({"tiers.storage.in.sim_storage.failed=1"});
   for (Token first = 1000; served.health().state == StorageState::closed && first <= 40000; first += 1000)
     served.serve(first);
-  const event::StorageHealth told = served.health();
-  REQUIRE(told.state == StorageState::open);
+  const event::StorageHealth reported = served.health();
+  REQUIRE(reported.state == StorageState::open);
   CHECK(served.counters()[Counter::breaks_storage] == 1);
-  CHECK(told.until_us > served.now);
-  const std::string words = inspector::breaker_words(told, told.until_us - 100'000);
+  CHECK(reported.until_us > served.now);
+  const std::string words = inspector::breaker_words(reported, reported.until_us - 100'000);
   CHECK_MESSAGE(words == "not called for another 0.1 s", words);
   CHECK(served.samples().at("canopy_tier_breaker{feed=\"test\",tier=\"storage\",state=\"open\"}") == 1);
-  served.engine->turn(told.until_us);
+  served.engine->turn(reported.until_us);
   CHECK(served.health().state == StorageState::half_open);
 }
 

@@ -21,9 +21,9 @@ TEST_CASE("mirror: it knows why a request missed") {
       "feed: { heap: {} }\n");
   Watcher watcher(*engine);
   const auto serve = [&](const std::vector<Token>& prompt, const char* tenant = "") {
-    RequestSpec asked = arrival(prompt);
-    asked.space = engine->intern({tenant, "", ""});
-    Request request = engine->begin(asked);
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({tenant, "", ""});
+    Request request = engine->begin(spec);
     const std::uint64_t id = request.id();
     REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
     request.commit(static_cast<std::uint32_t>(prompt.size()));
@@ -124,12 +124,12 @@ TEST_CASE("mirror: what a late or a lapped reader cannot know it calls not known
       FAIL(std::string(difference.what()));
     }
     // Their chips are apart from those of what was never seen.
-    bool told = false;
+    bool is_marked = false;
     for (const inspector::MissGroup& group : late.mirror.misses()) {
       CHECK(group.miss != Miss::never_seen);
-      told |= group.miss == Miss::before_attach && reason_words(group) == "not known: before attaching";
+      is_marked |= group.miss == Miss::before_attach && reason_words(group) == "not known: before attaching";
     }
-    CHECK(told);
+    CHECK(is_marked);
     for (const inspector::MissGroup& group : all.mirror.misses()) CHECK_FALSE(is_not_known(group.miss));
   }
 }

@@ -376,12 +376,12 @@ TEST_CASE("serve: commands are checked, sent and answered") {
     return page.text_with("command");
   };
   const Command pause{Command::Kind::pause, 0, 0, {}};
-  TestPage quiet(silent.port()), unheard(to_deaf.port()), page(served.port());
-  for (TestPage* each : {&quiet, &unheard, &page}) REQUIRE_FALSE(each->text_with("attached").empty());
+  TestPage quiet(silent.port()), ignored(to_deaf.port()), page(served.port());
+  for (TestPage* each : {&quiet, &ignored, &page}) REQUIRE_FALSE(each->text_with("attached").empty());
   CHECK(has(page.texts[0], R"("controls":true)"));
   CHECK(answer(quiet, pause) ==
         R"({"command":"refused","why":"this server passes no commands; `canopy serve --controls` does"})");
-  CHECK(has(answer(unheard, pause), R"({"command":"refused","why":"this feed takes no controls)"));
+  CHECK(has(answer(ignored, pause), R"({"command":"refused","why":"this feed takes no controls)"));
   Command wrong = pause;
   wrong.group = 2;
   CHECK(answer(page, wrong) == R"({"command":"refused","why":"there is no group 2; the feed has 2"})");

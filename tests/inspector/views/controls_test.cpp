@@ -320,7 +320,7 @@ TEST_CASE("the number of the next request to stop at has not begun yet, whatever
   ScriptLink& link = *made;
   App app(std::move(made), Settings{});
   Headless screen;
-  const auto asked = [&] {
+  const auto requested = [&] {
     app.pump(std::chrono::milliseconds(10));
     screen.key(app, '2');
     screen.frame(app);
@@ -330,10 +330,10 @@ TEST_CASE("the number of the next request to stop at has not begun yet, whatever
     app.pump(std::chrono::milliseconds(10));
     return link.sent.back().amount;
   };
-  CHECK(asked() == 100);
+  CHECK(requested() == 100);
   script.begin_request(340, 100, 0);
   link.bring(script.commit());
-  CHECK(asked() == 440);
+  CHECK(requested() == 440);
 }
 
 TEST_CASE("controls without room are listed by name, and only those") {

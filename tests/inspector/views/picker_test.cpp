@@ -16,7 +16,7 @@ namespace {
 struct Harbour {
   std::vector<FoundFeed> feeds;
   FeedScript script;
-  std::vector<std::string> asked;
+  std::vector<std::string> requested;
   std::string refused;  ///< the reason why no feed can be attached
   Picker* picker = nullptr;
   std::unique_ptr<App> app;
@@ -30,7 +30,7 @@ struct Harbour {
     auto made =
         std::make_unique<Picker>([this] { return feeds; },
                                  [this](const std::string& name) -> Result<std::unique_ptr<Link>> {
-                                   asked.push_back(name);
+                                   requested.push_back(name);
                                    if (!refused.empty()) return Error{refused};
                                    return std::unique_ptr<Link>(std::make_unique<ScriptLink>(script, script.commit()));
                                  });
@@ -61,11 +61,11 @@ TEST_CASE("picker: a click on a feed attaches to it, and one that has ended cann
   REQUIRE(harbour.picker->middle_of("batch", at));
   harbour.screen.click(*harbour.app, at);
   harbour.turn();
-  CHECK(harbour.asked.empty());
+  CHECK(harbour.requested.empty());
   REQUIRE(harbour.picker->middle_of("serve", at));
   harbour.screen.click(*harbour.app, at);
   harbour.turn();
-  CHECK(harbour.asked == std::vector<std::string>{"serve"});
+  CHECK(harbour.requested == std::vector<std::string>{"serve"});
   CHECK(harbour.shown());
   CHECK(harbour.app->session().state == Session::State::live);
   CHECK(harbour.app->tree().levels() > 0);
@@ -91,7 +91,7 @@ TEST_CASE("picker: up, down and Enter choose, keys of panels that are not there 
   CHECK(harbour.app->settings().light);
   harbour.screen.press(*harbour.app, ImGuiKey_Enter);
   harbour.turn();
-  CHECK(harbour.asked == std::vector<std::string>{"b"});
+  CHECK(harbour.requested == std::vector<std::string>{"b"});
   CHECK(harbour.shown());
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("picker: the list follows feeds that start and end, and the cursor sta
   harbour.feeds.pop_back();
   harbour.turn();
   CHECK(harbour.app->picker());
-  CHECK(harbour.asked.empty());
+  CHECK(harbour.requested.empty());
 }
 
 TEST_CASE("picker: where there is none it waits, and shows the first that appears") {
@@ -128,11 +128,11 @@ TEST_CASE("picker: where there is none it waits, and shows the first that appear
   harbour.screen.press(*harbour.app, ImGuiKey_DownArrow);
   harbour.screen.press(*harbour.app, ImGuiKey_Enter);
   harbour.turn();
-  CHECK(harbour.asked.empty());
+  CHECK(harbour.requested.empty());
   CHECK(Headless::vertices() > 400);  // the sentence
   harbour.feeds.insert(harbour.feeds.begin(), {"new", 7, "engine", 16, 1, true, ""});
   harbour.turn();
-  CHECK(harbour.asked == std::vector<std::string>{"new"});
+  CHECK(harbour.requested == std::vector<std::string>{"new"});
   CHECK(harbour.shown());
 }
 
@@ -141,15 +141,15 @@ TEST_CASE("picker: the only one is shown at once, and what cannot be attached to
   harbour.comes("only");
   harbour.refused = "the feed 'only': it cannot be locked";
   harbour.open();
-  CHECK(harbour.asked.size() == 1);
+  CHECK(harbour.requested.size() == 1);
   REQUIRE(harbour.app->picker());
   CHECK(harbour.picker->complaint() == harbour.refused);
   harbour.turn();
-  CHECK(harbour.asked.size() == 1);  // not again and again
+  CHECK(harbour.requested.size() == 1);  // not again and again
   harbour.refused.clear();
   harbour.screen.press(*harbour.app, ImGuiKey_Enter);
   harbour.turn();
-  CHECK(harbour.asked.size() == 2);
+  CHECK(harbour.requested.size() == 2);
   CHECK(harbour.shown());
 }
 
@@ -161,10 +161,10 @@ TEST_CASE("an engine that ended is named, and one of its name that starts again 
   ScriptLink* const link = made.get();
   App app(std::move(made), Settings{});
   bool starts = false;
-  int asked = 0;
+  int requested = 0;
   app.offer({[] { return std::vector<FoundFeed>{}; },
              [&](const std::string& name) -> Result<std::unique_ptr<Link>> {
-               ++asked;
+               ++requested;
                CHECK(name == "a script");
                if (!starts) return Error{"there is no feed with this name"};
                return std::unique_ptr<Link>(std::make_unique<ScriptLink>(second, second.commit()));
@@ -180,10 +180,10 @@ TEST_CASE("an engine that ended is named, and one of its name that starts again 
   app.mailbox().read_only = true;
   screen.key(app, 'c');
   turn();
-  CHECK(asked == 0);
+  CHECK(requested == 0);
   link->gone = "process 601, which wrote the feed, has gone";
   turn();
-  CHECK(asked == 1);
+  CHECK(requested == 1);
   CHECK(Ink().has("process 601, which wrote the feed, has gone; waiting for 'a script' to start again"));
   CHECK(app.mirror().node_count() == 2);  // the last picture stays
   starts = true;
@@ -200,7 +200,7 @@ TEST_CASE("an engine that ended is named, and one of its name that starts again 
   CHECK(app.selection().colour == ColourBy::recency);
   CHECK(app.mailbox().read_only);
   CHECK(Ink().has("attached again 1 x"));
-  CHECK(asked < 5);
+  CHECK(requested < 5);
 }
 
 TEST_CASE("a key leads back to the list of feeds, a recording is opened from there, and Esc returns") {

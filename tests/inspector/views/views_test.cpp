@@ -34,14 +34,14 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
       pages += cell.pages;
       for (std::size_t i = 0; i < PoolMap::kOwners; ++i) sums[i] += cell.by_owner[i];
     }
-    const MirrorPool::Sums& told = show.mirror.pool(0).counted;
+    const MirrorPool::Sums& pool = show.mirror.pool(0).counted;
     CHECK(map.cells().size() <= most);
     CHECK(pages == show.mirror.pool(0).pages);
     CHECK(sums[0] == map.free());
-    CHECK(sums[0] == told.free);
-    CHECK(sums[1] == told.evictable);
-    CHECK(sums[2] == told.protected_);
-    CHECK(sums[3] == told.owned);
+    CHECK(sums[0] == pool.free);
+    CHECK(sums[1] == pool.evictable);
+    CHECK(sums[2] == pool.protected_);
+    CHECK(sums[3] == pool.owned);
   }
 }
 

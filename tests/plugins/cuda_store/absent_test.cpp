@@ -60,13 +60,13 @@ TEST_CASE("a driver without a device is no place for the store") {
 
 TEST_CASE("a device number that is not there is answered with how many there are") {
   const Device device;
-  std::string told;
+  std::string message;
   try {
     small_store(", device: 3");
   } catch (const std::exception& error) {
-    told = error.what();
+    message = error.what();
   }
-  CHECK(told.find("no CUDA device 3: there are 1") != std::string::npos);
+  CHECK(message.find("no CUDA device 3: there are 1") != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -72,17 +72,17 @@ struct Caller {
 /// Results of one call of each function of a store, and the driver calls until the last sync().
 struct Outcome {
   bool created = false, whole = false;  ///< whole: all that was read is what was written, in the second half
-  std::size_t told = 0, refused = 0;
+  std::size_t reported = 0, refused = 0;
   bool again = true;  ///< a broken device was reported every time
   std::string first;
-  std::uint64_t calls_told = 0, calls_before_second = 0;
+  std::uint64_t calls_reported = 0, calls_before_second = 0;
 };
 
 void visit(KVStore& store, Caller& caller, Outcome& outcome, bool must_be_whole) {
   Random prng(11);
   const auto ask = [&] {
-    if (const char* told = store.sync()) {
-      if (outcome.told++ == 0) outcome.first = told;
+    if (const char* reported = store.sync()) {
+      if (outcome.reported++ == 0) outcome.first = reported;
     }
   };
   const auto back = [&](std::uint32_t segment) {
@@ -155,7 +155,7 @@ Outcome live_a_life(Caller& caller, const Fault& fault) {
     outcome.created = true;
   } catch (const std::exception& error) {
     outcome.first = error.what();
-    outcome.told = 1;
+    outcome.reported = 1;
   }
   if (store) {
     visit(*store, caller, outcome, false);
@@ -164,7 +164,7 @@ Outcome live_a_life(Caller& caller, const Fault& fault) {
     const bool broken = outcome.first.find("must be computed again") != std::string::npos;
     if (broken) outcome.again = once && outcome.first == once;
     else visit(*store, caller, outcome, true);
-    if (fault.function) outcome.calls_told = fake()->calls(fault.function) - before;
+    if (fault.function) outcome.calls_reported = fake()->calls(fault.function) - before;
   }
   return outcome;
 }
@@ -204,7 +204,7 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
     std::map<std::string, std::uint64_t> first;
     for (const Called& called : kCalled) first[called.function] = fake()->calls(called.function);
     const Outcome outcome = live_a_life(caller, {});
-    CHECK_MESSAGE(outcome.told == 0, outcome.first);
+    CHECK_MESSAGE(outcome.reported == 0, outcome.first);
     CHECK(outcome.refused == 0);
     CHECK(outcome.whole);
     CHECK(text(left(before, fake()->now())) == "");
@@ -234,7 +234,7 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
         if (result == 700) {
           // The context is gone and all in it; only its owner counts.
           if (called.leaves == Called::Leaves::nothing) CHECK(after.context_owners == before.context_owners);
-          if (nth < outcome.calls_told) CHECK(outcome.told > 0);
+          if (nth < outcome.calls_reported) CHECK(outcome.reported > 0);
           continue;
         }
         // A mapping that is not taken away keeps its addresses; else what was refused is the most that stays.
@@ -245,7 +245,7 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
         kept += more.empty();
         // A call that failed once does not fail again.
         if (outcome.created && nth <= outcome.calls_before_second) CHECK(outcome.whole);
-        if (outcome.created) CHECK(outcome.told <= 2);
+        if (outcome.created) CHECK(outcome.reported <= 2);
       }
   }
   MESSAGE(lives, " lives of a store, ", kept, " left nothing where something could stay");
@@ -262,9 +262,9 @@ TEST_CASE("a store reports each call that it could not do") {
     const Page page = 1;
     store->write(0, {{&page, 1}, 0, 16}, {{caller.pageable.data(), caller.pageable.data()}});
     store->read(0, {{&page, 1}, 0, 16}, {{caller.pageable.data(), caller.pageable.data() + 1024}});
-    const char* const told = store->sync();
-    REQUIRE(told != nullptr);
-    CHECK(std::string(told).find("invalid argument (CUDA_ERROR_INVALID_VALUE)") != std::string::npos);
+    const char* const reported = store->sync();
+    REQUIRE(reported != nullptr);
+    CHECK(std::string(reported).find("invalid argument (CUDA_ERROR_INVALID_VALUE)") != std::string::npos);
     CHECK(store->sync() == nullptr);
   }
 }

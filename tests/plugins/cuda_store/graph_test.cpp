@@ -136,9 +136,9 @@ TEST_CASE("host memory in a graph is refused in a sentence and the graph still w
     });
     graph.replay(stream);
   }
-  const char* const told = store->sync();
-  REQUIRE(told != nullptr);
-  CHECK(std::string(told) == "rows in host memory cannot be part of a CUDA graph; pass device memory");
+  const char* const failure = store->sync();
+  REQUIRE(failure != nullptr);
+  CHECK(std::string(failure) == "rows in host memory cannot be part of a CUDA graph; pass device memory");
   CHECK(store->sync() == nullptr);
   CHECK(image[0] == std::byte{0x5A});
   store->use_stream(nullptr);

@@ -211,8 +211,8 @@ TEST_CASE("an event that fails costs a wait and not the order") {
       CHECK(download(world.device, world.out.data(), data.size(), other.get()) == data);
       world.write(*store, 1);
       store->unback(1);
-      const char* const told = store->sync();
-      if (told) CHECK(std::string(told).find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
+      const char* const failure = store->sync();
+      if (failure) CHECK(std::string(failure).find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
       MUST(world.device->ctx_synchronize());  // nothing that ran met memory that was gone
       REQUIRE((store->back(1) && store->back(2)));
       world.write(*store, 2);

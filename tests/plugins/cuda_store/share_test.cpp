@@ -50,7 +50,7 @@ int receive_with(int socket, Shared& shared) {
 }
 
 bool say(int socket) { return write(socket, "x", 1) == 1; }
-bool hear(int socket) {
+bool receive(int socket) {
   char word = 0;
   return read(socket, &word, 1) == 1;
 }
@@ -93,7 +93,7 @@ int import_and_compare(int socket) {
            ok(driver->stream_synchronize(stream)) && found == shared.sample;
   };
   if (fails(same() && say(socket))) return step;
-  if (fails(hear(socket) && same() && say(socket))) return step;  // the owner has given it back
+  if (fails(receive(socket) && same() && say(socket))) return step;  // the owner has given it back
   if (fails(ok(driver->mem_unmap(at, shared.bytes)) && ok(driver->mem_release(handle)) &&
             ok(driver->mem_address_free(at, shared.bytes)) && ok(driver->stream_destroy(stream))))
     return step;
@@ -135,12 +135,12 @@ TEST_CASE("another process reads a segment and goes on reading it when its owner
       std::copy(k.begin(), k.end(), shared.sample.begin());
       REQUIRE(send_with(sockets[0], shared, memory.descriptor));
       close(memory.descriptor);
-      REQUIRE(hear(sockets[0]));
+      REQUIRE(receive(sockets[0]));
       store->unback(1);
       REQUIRE(store->sync() == nullptr);
       if (fake()) CHECK(fake()->now().mappings == kSmallStreams);  // mappings of segment 0
       REQUIRE(say(sockets[0]));
-      REQUIRE(hear(sockets[0]));
+      REQUIRE(receive(sockets[0]));
       REQUIRE(store->back(1));
       const SharedMemory again = store->share(1, 0);
       CHECK(again.generation == 2);

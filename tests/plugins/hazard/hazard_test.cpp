@@ -111,10 +111,10 @@ std::uint64_t hits(const std::string& policy, std::uint64_t capacity, workload::
 }
 
 /// A policy that gets requests of one stride. 10,000 tokens are inserted between two, a hundredth of the pool.
-struct Told {
+struct Driven {
   std::shared_ptr<EvictionStrategy> policy = make<EvictionStrategy>("hazard", {});
   RequestFacts request{.prompt = 512, .output = 1, .ending = Ending::finished};
-  Told() { request.clock.capacity = 1'000'000; }
+  Driven() { request.clock.capacity = 1'000'000; }
 
   /// Ends a request and returns the word that its node has then.
   std::uint64_t end(std::uint64_t print, std::uint64_t hints) {
@@ -302,40 +302,40 @@ TEST_CASE("hazard: true hints of ended sessions bring hits, and made up ones cos
 }
 
 TEST_CASE("hazard: a rank says in words the class and the age, below the time of the last use") {
-  Told told;
-  const std::uint64_t hinted = told.end(1, hint::kSessionEnded | hint::of_class(3));
-  CHECK(told.words(hinted) ==
+  Driven driven;
+  const std::uint64_t hinted = driven.end(1, hint::kSessionEnded | hint::of_class(3));
+  CHECK(driven.words(hinted) ==
         "0 hits expected per token and turnover, used 10 ticks ago; used once, below 640 new tokens, session "
         "ended, class 3; age from 0 turnovers; in lru's order");
-  told.request.output = 500, told.request.prompt = 2048;
-  for (int i = 0; i < 2; ++i) told.end(2, 0);
-  CHECK(told.words(told.end(2, 0)).find("used 3 to 5 times, 1,280 to 3,071 new tokens, long answer; age") !=
+  driven.request.output = 500, driven.request.prompt = 2048;
+  for (int i = 0; i < 2; ++i) driven.end(2, 0);
+  CHECK(driven.words(driven.end(2, 0)).find("used 3 to 5 times, 1,280 to 3,071 new tokens, long answer; age") !=
         std::string::npos);
-  for (int i = 0; i < 2; ++i) told.end(2, 0);
-  const std::string often = told.words(told.end(2, 0));
+  for (int i = 0; i < 2; ++i) driven.end(2, 0);
+  const std::string often = driven.words(driven.end(2, 0));
   CHECK(often.find("used 10 ticks ago; used 6 to 15 times, any number of new tokens; age from 0 turnovers") !=
         std::string::npos);
   CHECK(!often.starts_with("0 hits"));
   CHECK(!often.ends_with("lru's order"));
   std::uint64_t tag = 0;
   NodeFacts unused{.created = 90, .tag = &tag};
-  CHECK(inspector::rank_words(told.policy->describe().rank, told.policy->rank(unused), 100)
+  CHECK(inspector::rank_words(driven.policy->describe().rank, driven.policy->rank(unused), 100)
             .find("10 ticks ago; never used") != std::string::npos);
 }
 
 TEST_CASE("hazard: a node is worth no more than its parent where the parent's client ended the session, only there") {
-  Told told;
+  Driven driven;
   for (std::uint64_t i = 0; i < 600; ++i) {
-    told.end(1'000'000 + i / 3 % 4, 0);  // comes back
-    told.end(2'000'000 + i, hint::of_class(1));
+    driven.end(1'000'000 + i / 3 % 4, 0);  // comes back
+    driven.end(2'000'000 + i, hint::of_class(1));
   }
-  const std::uint64_t plain = told.end(1, 0), other = told.end(2, hint::of_class(1));
-  CHECK(told.rank(plain).major > told.rank(other).major);
-  CHECK(told.rank(plain, &other) == told.rank(plain));
-  for (std::uint64_t i = 0; i < 600; ++i) told.end(3'000'000 + i, hint::kSessionEnded);
-  const std::uint64_t ended = told.end(3, hint::kSessionEnded), later = told.end(4, 0);
-  CHECK(told.rank(later, &ended).major < told.rank(later).major);
-  CHECK(told.rank(later, &other) == told.rank(later));
+  const std::uint64_t plain = driven.end(1, 0), other = driven.end(2, hint::of_class(1));
+  CHECK(driven.rank(plain).major > driven.rank(other).major);
+  CHECK(driven.rank(plain, &other) == driven.rank(plain));
+  for (std::uint64_t i = 0; i < 600; ++i) driven.end(3'000'000 + i, hint::kSessionEnded);
+  const std::uint64_t ended = driven.end(3, hint::kSessionEnded), later = driven.end(4, 0);
+  CHECK(driven.rank(later, &ended).major < driven.rank(later).major);
+  CHECK(driven.rank(later, &other) == driven.rank(later));
 }
 
 TEST_CASE("hazard: what a second turn brings is worth what first_turns says") {

@@ -121,14 +121,14 @@ TEST_CASE("host store: what was promised in addresses is as far as it grows") {
   CHECK(store->view().segments == 4);
   CHECK(store->back(3));
   CHECK_FALSE(store->back(4));
-  std::string told;
+  std::string message;
   try {
     store_of("{ streams: { kv: 4096 }, addresses: 1048576 }", 64);
   } catch (const std::exception& error) {
-    told = error.what();
+    message = error.what();
   }
-  CHECK_MESSAGE(told.find("no addresses for a segment of 64 pages of 16 tokens in 1 layers") != std::string::npos,
-                told);
+  CHECK_MESSAGE(message.find("no addresses for a segment of 64 pages of 16 tokens in 1 layers") != std::string::npos,
+                message);
 }
 
 TEST_CASE("host store: a limit of the process for files makes a shared store smaller, and does not end the process") {

@@ -137,10 +137,10 @@ TEST_CASE(
       std::iota(words.begin(), words.end(), 1 + i * kWords);
       index->release(index->insert({}, {{}, words}, {words}, {}).lock);
     }
-    const double said = static_cast<double>(index->use().bytes) - empty, grown = resident() - before;
+    const double reported = static_cast<double>(index->use().bytes) - empty, grown = resident() - before;
     constexpr double kHugePages = 16 << 20;  // memory may come in huge pages, and be there from another test
-    CHECK(said > grown - kHugePages);
-    CHECK(said < grown + kHugePages);
+    CHECK(reported > grown - kHugePages);
+    CHECK(reported < grown + kHugePages);
   }
 }
 

@@ -19,13 +19,13 @@ using namespace canopy::test;
 /// SGLang's `dfs-weight` as its source says it: every node of the tree is weighed and visited.
 class WholeTree {
  public:
-  WholeTree(const PrefixIndex& index, bool ages_tell_order) {
+  WholeTree(const PrefixIndex& index, bool ages_give_order) {
     for (const WalkedNode& node : walk(index)) {
       children_[node.parent].push_back(node.facts.id);
       created_[node.facts.id] = node.facts.created;
     }
     // Namespaces come one after the other, and are children of one root.
-    if (ages_tell_order) std::ranges::sort(children_[NodeId::none], {}, [&](NodeId node) { return created_[node]; });
+    if (ages_give_order) std::ranges::sort(children_[NodeId::none], {}, [&](NodeId node) { return created_[node]; });
   }
 
   std::vector<std::uint32_t> order(const std::vector<NodeId>& ends) {
@@ -97,7 +97,7 @@ struct RandomTree {
 
 TEST_CASE("requests are ordered by the weight of their subtrees as a walk over the whole tree orders them") {
   std::size_t deep = 0;
-  const auto run = [&](const char* options, bool ages_tell_order, std::uint32_t namespaces) {
+  const auto run = [&](const char* options, bool ages_give_order, std::uint32_t namespaces) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       RandomTree tree(seed, options, namespaces);
       for (int round = 0; round < 20; ++round) {
@@ -112,7 +112,7 @@ TEST_CASE("requests are ordered by the weight of their subtrees as a walk over t
         tree.index->scheduling()->order_by_weight(ends, order);
         CAPTURE(options);
         CAPTURE(seed);
-        CHECK(order == WholeTree(*tree.index, ages_tell_order).order(ends));
+        CHECK(order == WholeTree(*tree.index, ages_give_order).order(ends));
         deep += order.front() != 0;
       }
     }

@@ -75,9 +75,10 @@ TEST_CASE("a cluster keeps blocks together, moves them, and loses what a server 
   // Slots that change their owner again and again: every call ends, and in the end all is well.
   const std::uint32_t stormy = path_on(1, 2000);
   const auto maps = [&] {
-    std::uint64_t asked = 0;
-    for (std::size_t i = 0; i < 3; ++i) asked += cluster.node(i).info("commandstats", "cmdstat_cluster|slots:calls=");
-    return asked;
+    std::uint64_t requests = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      requests += cluster.node(i).info("commandstats", "cmdstat_cluster|slots:calls=");
+    return requests;
   };
   const std::uint64_t maps_before = maps();
   const auto began = std::chrono::steady_clock::now();

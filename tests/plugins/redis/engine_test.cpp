@@ -80,19 +80,19 @@ class Served {
     const auto prompt = tokens(static_cast<Token>(which * 1000), 321);
     const RequestSpec spec = arrival(prompt);
     turn();
-    const std::uint64_t asked_us = now_us();
+    const std::uint64_t begun_us = now_us();
     Fetch fetch = timed([&] { return engine_->tiers().fetch(spec); });
     // A turn sees the end of what it was late for, another one that of the copy up.
     for (int turns_after = 0; !fetch.ready();) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       const std::uint64_t now = turn();
-      if (now < asked_us + kFindWithin + kWithin) continue;
+      if (now < begun_us + kFindWithin + kWithin) continue;
       if (++turns_after == 4) {
         ++later;
         break;
       }
     }
-    longest_wait_ms = std::max(longest_wait_ms, static_cast<double>(now_us() - asked_us) / 1e3);
+    longest_wait_ms = std::max(longest_wait_ms, static_cast<double>(now_us() - begun_us) / 1e3);
     Request request = timed([&] { return engine_->begin(spec, std::move(fetch)); });
     replay::Trail trail(spec.space);
     trail.follow(prompt);

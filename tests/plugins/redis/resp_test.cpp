@@ -21,7 +21,7 @@ const std::string kReplies = "+OK\r\n:1\r\n-MOVED 3999 127.0.0.1:6381\r\n$-1\r\n
                              value(0) + value(kPlaced) + value(kPlaced + 1) + "*0\r\n*-1\r\n" +
                              "*2\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nx\r\n:6379\r\n$-1\r\n" + "+\r\n" + value(kPlaced);
 
-std::string told(std::string_view bytes, std::size_t most) {
+std::string replies_of(std::string_view bytes, std::size_t most) {
   ReplyText replies(kPlaced);
   RespReader reader(replies);
   if (!feed(reader, bytes, most)) return "not RESP2 after\n" + replies.text();
@@ -37,8 +37,8 @@ TEST_CASE("replies are read as they are meant, and the same wherever they are cu
                                "v.\narray 0 .\nnil 0 .\narray 2 ,\narray 3 ,\ninteger 0 ,\ninteger 16383 ,\narray 2 ,\n"
                                "text 1 x,\ninteger 6379 ,\nnil 0 .\nstatus 0 .\nvalue 20 " +
                                v + ".\n";
-  CHECK(told(kReplies, kReplies.size()) == expected);
-  for (std::size_t most = 1; most < 60; ++most) CHECK(told(kReplies, most) == expected);
+  CHECK(replies_of(kReplies, kReplies.size()) == expected);
+  for (std::size_t most = 1; most < 60; ++most) CHECK(replies_of(kReplies, most) == expected);
   for (std::size_t cut = 0; cut <= kReplies.size(); ++cut) {
     ReplyText replies(kPlaced);
     RespReader reader(replies);
@@ -90,12 +90,12 @@ TEST_CASE("bytes that are no RESP2 are refused, and no element is reported") {
         ":99999999999999999999\r\n", "*-2\r\n", "*1048577\r\n", "*\r\n", "?1\r\n", "_\r\n"})
     for (const std::size_t most : {std::size_t{1}, std::size_t{100}}) {
       CAPTURE(bytes);
-      CHECK(told(bytes, most) == "not RESP2 after\n");
+      CHECK(replies_of(bytes, most) == "not RESP2 after\n");
     }
-  CHECK(told("+" + std::string(RespReader::kBuffer, 'x') + "\r\n", 100) == "not RESP2 after\n");
+  CHECK(replies_of("+" + std::string(RespReader::kBuffer, 'x') + "\r\n", 100) == "not RESP2 after\n");
   std::string deep;
   for (std::size_t i = 0; i <= RespReader::kDeepest; ++i) deep += "*1\r\n";
-  CHECK(told(deep, 100).starts_with("not RESP2"));
+  CHECK(replies_of(deep, 100).starts_with("not RESP2"));
 }
 
 TEST_CASE("what is sent is the same when the queue never runs empty, and memory of sent words is given back") {

@@ -68,10 +68,10 @@ void ScriptedServer::script(Script script) {
   script_ = std::move(script);
 }
 
-std::uint64_t ScriptedServer::heard(const std::string& command) const {
+std::uint64_t ScriptedServer::received(const std::string& command) const {
   const std::lock_guard lock(mutex_);
-  const auto found = heard_.find(command);
-  return found == heard_.end() ? 0 : found->second;
+  const auto found = received_.find(command);
+  return found == received_.end() ? 0 : found->second;
 }
 
 std::size_t ScriptedServer::records() const {
@@ -109,18 +109,18 @@ bool ScriptedServer::serve(Client& client) {
   client.unread.append(bytes, static_cast<std::size_t>(got));
   std::string answers;
   const std::lock_guard lock(mutex_);
-  for (Heard heard; take_command(client.unread, heard.words);) {
-    heard.asking = std::exchange(client.asking, heard.words[0] == "ASKING");
-    ++heard_[heard.words[0]];
-    const auto scripted = script_ ? script_(heard) : std::nullopt;
+  for (Received received; take_command(client.unread, received.words);) {
+    received.asking = std::exchange(client.asking, received.words[0] == "ASKING");
+    ++received_[received.words[0]];
+    const auto scripted = script_ ? script_(received) : std::nullopt;
     if (scripted == kHangUp) return false;
-    answers += scripted ? *scripted : answer(heard);
+    answers += scripted ? *scripted : answer(received);
   }
   return answers.empty() || ::send(client.socket.get(), answers.data(), answers.size(), MSG_NOSIGNAL) >= 0;
 }
 
-std::string ScriptedServer::answer(const Heard& heard) {
-  const std::vector<std::string>& words = heard.words;
+std::string ScriptedServer::answer(const Received& received) {
+  const std::vector<std::string>& words = received.words;
   if (words[0] == "CLUSTER") return "*0\r\n";
   if (words[0] == "ASKING") return "+OK\r\n";
   if (words[0] == "SET") {

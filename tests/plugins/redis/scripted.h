@@ -18,12 +18,12 @@ namespace canopy::test {
 /// cases that a real server shows once in a while come when they are asked for, and where there is no real server.
 class ScriptedServer {
  public:
-  struct Heard {
+  struct Received {
     std::vector<std::string> words;
     bool asking = false;  ///< ASKING came right before it
   };
   /// Returns an answer, byte for byte. Nothing: Redis' own answer. kHangUp: the connection is closed.
-  using Script = std::function<std::optional<std::string>(const Heard&)>;
+  using Script = std::function<std::optional<std::string>(const Received&)>;
   static constexpr const char* kHangUp = "hang up";
 
   explicit ScriptedServer(Script script = {});
@@ -36,7 +36,7 @@ class ScriptedServer {
   /// It listens again where it did.
   void start();
   /// Commands of a name that came.
-  std::uint64_t heard(const std::string& command) const;
+  std::uint64_t received(const std::string& command) const;
   std::size_t records() const;
   /// Changes every record that is kept.
   void change(const std::function<void(std::string&)>& how);
@@ -49,12 +49,12 @@ class ScriptedServer {
   };
   void run();
   bool serve(Client& client);
-  std::string answer(const Heard& heard);
+  std::string answer(const Received& received);
 
   mutable std::mutex mutex_;
   Script script_;
   std::map<std::string, std::string> kept_;
-  std::map<std::string, std::uint64_t> heard_;
+  std::map<std::string, std::uint64_t> received_;
   int port_ = 0;
   UniqueFd listener_;
   std::atomic<bool> ends_ = false;
@@ -62,9 +62,9 @@ class ScriptedServer {
 };
 
 /// Returns true if a command is about a record, and not about the epoch of a space or the cluster.
-inline bool is_of_record(const ScriptedServer::Heard& heard) {
-  return heard.words.size() > 1 && heard.words[1].starts_with("c1:") &&
-         heard.words[1].find("epoch") == std::string::npos;
+inline bool is_of_record(const ScriptedServer::Received& received) {
+  return received.words.size() > 1 && received.words[1].starts_with("c1:") &&
+         received.words[1].find("epoch") == std::string::npos;
 }
 
 }  // namespace canopy::test

@@ -21,7 +21,7 @@ using namespace canopy::test;
 
 namespace {
 
-using Heard = ScriptedServer::Heard;
+using Received = ScriptedServer::Received;
 using Answer = std::optional<std::string>;
 
 constexpr std::uint64_t kPatience = 5'000'000;  // microseconds: only what is wrong takes as long
@@ -47,43 +47,43 @@ std::vector<Fate> fates_of(StorageCaller& caller, const Keys& keys) {
 
 TEST_CASE("scripted: what is moved again and again is followed a few times, and then it has failed") {
   ScriptedServer server;
-  server.script([&](const Heard& heard) {
-    return heard.words[0] == "CLUSTER" ? Answer() : "-MOVED 1 " + server.address() + "\r\n";
+  server.script([&](const Received& received) {
+    return received.words[0] == "CLUSTER" ? Answer() : "-MOVED 1 " + server.address() + "\r\n";
   });
   const CapturedStderr captured;
   const auto caller = caller_at(server.address(), 8192, "cluster: true");
   const auto call = caller->wait(caller->get(kSpace, blocks_of(1, 1), 2'000'000));
   CHECK(call.fates == std::vector<Fate>{Fate::failed});  // and not late
   // The epoch is asked for with two commands, and the record with one: six times each.
-  CHECK(server.heard("GET") + server.heard("SET") <= 3 * 6);
+  CHECK(server.received("GET") + server.received("SET") <= 3 * 6);
 }
 
 TEST_CASE("scripted: what has moved is asked for where it is, from then on there alone") {
   ScriptedServer owner;
-  ScriptedServer asked([&](const Heard& heard) {
-    return heard.words[0] == "CLUSTER" ? Answer() : "-MOVED 1 " + owner.address() + "\r\n";
+  ScriptedServer requested([&](const Received& received) {
+    return received.words[0] == "CLUSTER" ? Answer() : "-MOVED 1 " + owner.address() + "\r\n";
   });
-  const auto caller = caller_at(asked.address(), 8192, "cluster: true");
+  const auto caller = caller_at(requested.address(), 8192, "cluster: true");
   CHECK(fates_of_put(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   CHECK(owner.records() == 1);
-  CHECK(asked.records() == 0);
-  const std::uint64_t before = asked.heard("GET");
+  CHECK(requested.records() == 0);
+  const std::uint64_t before = requested.received("GET");
   CHECK(fates_of(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
-  CHECK(asked.heard("GET") == before);
+  CHECK(requested.received("GET") == before);
 }
 
 TEST_CASE("scripted: a slot that is on its way is asked for with ASKING, and its owner stays its owner") {
-  std::atomic<int> strayed = 0, asked = 0;
+  std::atomic<int> strayed = 0, requested = 0;
   ScriptedServer *from = nullptr, *to = nullptr;
-  ScriptedServer takes([&](const Heard& heard) -> Answer {
-    if (!is_of_record(heard) || heard.asking) return {};
+  ScriptedServer takes([&](const Received& received) -> Answer {
+    if (!is_of_record(received) || received.asking) return {};
     ++strayed;
     return "-MOVED 1 " + from->address() + "\r\n";
   });
   to = &takes;
-  ScriptedServer gives([&](const Heard& heard) -> Answer {
-    if (!is_of_record(heard)) return {};
-    ++asked;
+  ScriptedServer gives([&](const Received& received) -> Answer {
+    if (!is_of_record(received)) return {};
+    ++requested;
     return "-ASK 1 " + to->address() + "\r\n";
   });
   from = &gives;
@@ -91,21 +91,22 @@ TEST_CASE("scripted: a slot that is on its way is asked for with ASKING, and its
   CHECK(fates_of_put(*caller, blocks_of(1, 3)) == std::vector<Fate>(3, Fate::done));
   CHECK(fates_of(*caller, blocks_of(1, 3)) == std::vector<Fate>(3, Fate::done));
   CHECK(takes.records() == 3);
-  CHECK(asked == 3 * 3);  // EXISTS, SET, GET
+  CHECK(requested == 3 * 3);  // EXISTS, SET, GET
   CHECK(strayed == 0);
 }
 
 TEST_CASE("scripted: a put that waits for its epoch when the namespace is flushed is not kept") {
   ScriptedServer server;
-  std::atomic<int> asked = 0;
-  server.script([&](const Heard& heard) -> Answer {
-    if (is_of_record(heard) || (heard.words[0] != "SET" && heard.words[0] != "GET") || ++asked > 3) return {};
+  std::atomic<int> requested = 0;
+  server.script([&](const Received& received) -> Answer {
+    if (is_of_record(received) || (received.words[0] != "SET" && received.words[0] != "GET") || ++requested > 3)
+      return {};
     // The epoch is offered and read, and then set by the flush: all are answered at once.
-    return asked < 3 ? "" : "+OK\r\n$16\r\n0123456789abcdef\r\n+OK\r\n";
+    return requested < 3 ? "" : "+OK\r\n$16\r\n0123456789abcdef\r\n+OK\r\n";
   });
   const auto caller = caller_at(server.address(), 8192, "connections: 1");
   const std::uint64_t put = caller->put(kSpace, blocks_of(1, 1), kPatience);
-  REQUIRE(at_last([&] { return asked == 2; }));
+  REQUIRE(at_last([&] { return requested == 2; }));
   CHECK(caller->storage().flush(kSpace));
   CHECK(caller->wait(put).fates == std::vector<Fate>{Fate::failed});
   CHECK(server.records() == 0);
@@ -121,10 +122,10 @@ TEST_CASE("scripted: a call ends when its time is over, and its answer is nothin
   std::string record;
   server.change([&](std::string& value) { record = value; });
   REQUIRE(fates_of_put(*caller, second) == std::vector<Fate>{Fate::done});
-  int asked = 0;
-  server.script([&](const Heard& heard) -> Answer {
-    if (heard.words[0] != "GET" || !is_of_record(heard)) return {};
-    if (++asked == 1) return "";
+  int requested = 0;
+  server.script([&](const Received& received) -> Answer {
+    if (received.words[0] != "GET" || !is_of_record(received)) return {};
+    if (++requested == 1) return "";
     // The answer that was held back, and that this one is not there.
     return "$8192\r\n" + record + "\r\n$-1\r\n";
   });
@@ -141,9 +142,9 @@ TEST_CASE("scripted: each answer is that of the command before it in line") {
   CHECK(fates_of(*caller, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
   CHECK(caller->find_each_now(kSpace, keys) == std::vector<Fate>{Fate::done, Fate::absent, Fate::absent});
   // An answer without one key means nothing for the others.
-  int asked = 0;
-  server.script([&](const Heard& heard) {
-    return heard.words[0] == "EXISTS" && asked++ == 0 ? Answer("-ERR not now\r\n") : Answer();
+  int requested = 0;
+  server.script([&](const Received& received) {
+    return received.words[0] == "EXISTS" && requested++ == 0 ? Answer("-ERR not now\r\n") : Answer();
   });
   CHECK(caller->find_each_now(kSpace, keys) == std::vector<Fate>{Fate::failed, Fate::absent, Fate::absent});
 }
@@ -168,8 +169,8 @@ TEST_CASE("scripted: a server that was away is tried again, and so is a command 
   REQUIRE(fates_of_put(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   REQUIRE(fates_of(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   std::atomic<int> gets = 0;
-  server.script([&](const Heard& heard) {
-    return heard.words[0] == "GET" && gets++ == 0 ? Answer(ScriptedServer::kHangUp) : Answer();
+  server.script([&](const Received& received) {
+    return received.words[0] == "GET" && gets++ == 0 ? Answer(ScriptedServer::kHangUp) : Answer();
   });
   CHECK(fates_of(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   CHECK(gets == 2);
@@ -181,8 +182,8 @@ TEST_CASE("scripted: a server that was away is tried again, and so is a command 
 
 TEST_CASE("scripted: behind a record that a full server refuses, none is kept") {
   std::atomic<int> puts = 0;
-  ScriptedServer server([&](const Heard& heard) {
-    const bool refused = heard.words[0] == "SET" && is_of_record(heard) && ++puts == 2;
+  ScriptedServer server([&](const Received& received) {
+    const bool refused = received.words[0] == "SET" && is_of_record(received) && ++puts == 2;
     return refused ? Answer("-OOM command not allowed when used memory > 'maxmemory'.\r\n") : Answer();
   });
   const auto caller = caller_at(server.address());
@@ -196,8 +197,9 @@ TEST_CASE("scripted: flushed records are not found again, although the new serve
   const auto caller = caller_at(server.address(), 8192, "refresh: 1s");
   REQUIRE(fates_of_put(*caller, blocks_of(1, 2)) == std::vector<Fate>(2, Fate::done));
   // A replica that takes over with what it had before: the epoch of then, and the records.
-  server.script([&](const Heard& heard) -> Answer {
-    if (heard.words[0] == "SET" && !is_of_record(heard) && heard.words.size() == 3) return "+OK\r\n";  // and lost
+  server.script([&](const Received& received) -> Answer {
+    if (received.words[0] == "SET" && !is_of_record(received) && received.words.size() == 3)
+      return "+OK\r\n";  // and lost
     return {};
   });
   CHECK(caller->storage().flush(kSpace));
@@ -227,7 +229,7 @@ TEST_CASE("scripted: a forked child leaves connections and thread to its parent,
   const auto caller = caller_at(server.address());
   REQUIRE(fates_of_put(*caller, blocks_of(1, 2)) == std::vector<Fate>(2, Fate::done));
   CHECK_FALSE(closed());
-  server.script([](const Heard& heard) { return heard.words[0] == "GET" ? Answer("") : Answer(); });
+  server.script([](const Received& received) { return received.words[0] == "GET" ? Answer("") : Answer(); });
   const std::uint64_t pending = caller->get(kSpace, blocks_of(1, 2), 200'000);
   CHECK(is_left_to_its_parent(*caller, kSpace, closed));
   CHECK(caller->wait(pending).fates == std::vector<Fate>(2, Fate::late));
@@ -241,8 +243,8 @@ TEST_CASE("scripted: a forked child leaves connections and thread to its parent,
 
 TEST_CASE("scripted: of two flushes of a namespace each ends by the reply to its own, or to the later one") {
   std::atomic<int> set = 0;
-  ScriptedServer server([&](const Heard& heard) -> Answer {
-    const bool flushes = heard.words[0] == "SET" && heard.words.size() == 3;
+  ScriptedServer server([&](const Received& received) -> Answer {
+    const bool flushes = received.words[0] == "SET" && received.words.size() == 3;
     if (!flushes) return {};
     switch (++set) {
       case 1:

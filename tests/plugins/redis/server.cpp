@@ -176,9 +176,9 @@ Cluster::Cluster() {
         std::vector<std::string>{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
                                  "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0",
                                  "--cluster-config-file", "nodes.conf"}));
-  const auto text_of = [](const std::string& told) {  // "text 0 abc.\n"
-    const std::size_t begin = told.find(' ', told.find(' ') + 1) + 1;
-    return told.substr(begin, told.size() - begin - 2);
+  const auto text_of = [](const std::string& reply) {  // "text 0 abc.\n"
+    const std::size_t begin = reply.find(' ', reply.find(' ') + 1) + 1;
+    return reply.substr(begin, reply.size() - begin - 2);
   };
   for (auto& node : nodes_) ids_.push_back(text_of(node->say({"CLUSTER", "MYID"})));
   for (std::size_t i = 0; i < 3; ++i) {

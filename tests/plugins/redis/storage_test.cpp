@@ -98,8 +98,8 @@ TEST_CASE("an epoch that the server lost takes its records with it, and a flush 
   CHECK(caller_at(server.address())->find_now(kSpace, keys) == 0);
 
   // A server that takes over without knowing of the flush gets it again.
-  const std::string told = server.say({"GET", epoch});
-  const std::string old = told.substr(told.size() - 18, 16);
+  const std::string reply = server.say({"GET", epoch});
+  const std::string old = reply.substr(reply.size() - 18, 16);
   const auto caller = caller_at(server.address(), 8192, "refresh: 1s");
   caller->put_now(kSpace, keys);
   REQUIRE(caller->storage().flush(kSpace));
@@ -123,11 +123,11 @@ TEST_CASE("records are kept as long as they are asked to be") {
   StorageDone done;
   while (storage->poll({&done, 1}) == 0) std::this_thread::yield();
   CHECK(done.fate == Fate::done);
-  const std::string told = server.say({"EVAL",
-                                       "for _, name in ipairs(redis.call('KEYS', '*')) do local t = "
-                                       "redis.call('TTL', name) if t > 0 then return t end end",
-                                       "0"});
-  CHECK((told == "integer 1000 .\n" || told == "integer 999 .\n" || told == "integer 998 .\n"));
+  const std::string reply = server.say({"EVAL",
+                                        "for _, name in ipairs(redis.call('KEYS', '*')) do local t = "
+                                        "redis.call('TTL', name) if t > 0 then return t end end",
+                                        "0"});
+  CHECK((reply == "integer 1000 .\n" || reply == "integer 999 .\n" || reply == "integer 998 .\n"));
 }
 
 TEST_CASE("a full server is full, nothing is kept behind what it refused, and it may have room again") {
@@ -181,7 +181,7 @@ TEST_CASE("a password is needed, wrong or right, and what is wrong is said once"
   if (server_program().empty()) return;
   const Server server(Server::Listens::unix_socket, {"--requirepass", "secret"});
   ::setenv("CANOPY_TEST_RIGHT", "secret", 1), ::setenv("CANOPY_TEST_WRONG", "guess", 1);
-  const auto said = [&](const std::string& options, std::size_t kept) {
+  const auto stderr_of = [&](const std::string& options, std::size_t kept) {
     const CapturedStderr captured;
     const auto caller = caller_at(server.address(), 8192, options);
     for (std::uint32_t i = 0; i < 4; ++i) CHECK(count_of(caller->put_now(kSpace, blocks_of(i, 3)), Fate::done) == kept);
@@ -192,9 +192,9 @@ TEST_CASE("a password is needed, wrong or right, and what is wrong is said once"
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
     return count;
   };
-  CHECK(said("password_from: CANOPY_TEST_RIGHT", 3).empty());
-  CHECK(said("user: default, password_from: CANOPY_TEST_RIGHT", 3).empty());
-  const std::string none = said("", 0), wrong = said("password_from: CANOPY_TEST_WRONG", 0);
+  CHECK(stderr_of("password_from: CANOPY_TEST_RIGHT", 3).empty());
+  CHECK(stderr_of("user: default, password_from: CANOPY_TEST_RIGHT", 3).empty());
+  const std::string none = stderr_of("", 0), wrong = stderr_of("password_from: CANOPY_TEST_WRONG", 0);
   CHECK(times(none, "canopy: redis: ") == 1);
   CHECK(none.find("give it a password with `password_from`") != std::string::npos);
   CHECK(times(wrong, "canopy: redis: ") == 1);

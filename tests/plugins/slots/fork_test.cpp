@@ -73,8 +73,8 @@ TEST_CASE("slots: a folder is free when its process is killed, although a child 
       ::alarm(60);
       for (;;) ::pause();
     }
-    const bool told = ::write(ends[1], &sleeper, sizeof sleeper) == sizeof sleeper;
-    ::kill(told ? ::getpid() : 0, SIGKILL);
+    const bool has_written = ::write(ends[1], &sleeper, sizeof sleeper) == sizeof sleeper;
+    ::kill(has_written ? ::getpid() : 0, SIGKILL);
   }
   pid_t sleeper = 0;
   CHECK(::read(ends[0], &sleeper, sizeof sleeper) == sizeof sleeper);

@@ -174,20 +174,20 @@ TEST_CASE("slots: a process that is killed leaves what it had put, and nothing t
         StorageCaller caller = disk.open();
         for (std::uint32_t number = first;; ++number) {
           const std::size_t count = done_in(caller.put_now(kSpace, path_of(number, 8)));
-          const std::uint32_t told[] = {number, static_cast<std::uint32_t>(count)};
-          if (::write(ends[1], told, sizeof told) != sizeof told) return;
+          const std::uint32_t message[] = {number, static_cast<std::uint32_t>(count)};
+          if (::write(ends[1], message, sizeof message) != sizeof message) return;
         }
       };
       const auto kill_it = [&](pid_t child) {
-        std::uint32_t told[2];
-        REQUIRE(::read(ends[0], told, sizeof told) == sizeof told);  // it has begun
+        std::uint32_t message[2];
+        REQUIRE(::read(ends[0], message, sizeof message) == sizeof message);  // it has begun
         ::usleep(random.below(8'000));
         ::kill(child, SIGKILL);
       };
       CHECK(in_a_process(put_for_ever, kill_it) == 128 + SIGKILL);
       ::close(ends[1]);
-      std::uint32_t last[2] = {first, 8}, told[2];
-      while (::read(ends[0], told, sizeof told) == sizeof told) std::copy(told, told + 2, last);
+      std::uint32_t last[2] = {first, 8}, message[2];
+      while (::read(ends[0], message, sizeof message) == sizeof message) std::copy(message, message + 2, last);
       ::close(ends[0]);
       StorageCaller caller = disk.open();
       // The last paths that were put are there: 8 of them fit.

@@ -35,21 +35,21 @@ void leave_for(Engine& engine, const char* tenant, Token first, std::uint32_t co
 TEST_CASE("tenants: promises must fit, and an error names the one that does not") {
   CHECK(error_of("{ a: { floor: 32 }, b: { floor: 32 } }").empty());
   CHECK(error_of("{ a: 32, b: 32, \"*\": { weight: 0.5 } }").empty());
-  const auto tells = [](const std::string& tenants, const std::string& what) {
+  const auto refuses = [](const std::string& tenants, const std::string& what) {
     const std::string error = error_of(tenants);
     CHECK_MESSAGE(error.find(what) != std::string::npos, error);
   };
-  tells("{ a: { floor: 40 }, b: { pins: 32 } }",
-        "tenants: floors and pins promise 72 tokens, and the pool of group 'full' has 64");
-  tells("{ a: { floor: 8, ceiling: 4 } }", "tenants.'a': ceiling = 4 is below its floor, 8");
-  tells("{ a: { pins: 8, ceiling: 4 } }", "what retention keeps must fit below its ceiling, 4");
-  tells("{ a: { weight: 0 } }", "weight");
-  tells("{ a: { ceiling: 9000000000000000000 } }", "expected at most 72057594037927936 tokens");
-  tells("{ a: { flor: 8 } }", "floor");
-  tells("{ a: { together: true } }", "together is for \"*\"");
-  tells("{ \"*\": { floor: 8 } }", "no floor can be given to each of the other tenants");
-  tells("{ \"*\": { pins: 8 } }", "no pins can be given to each of the other tenants");
-  tells("{ \"*\": { eviction: fifo } }", "no eviction can be given to each of the other tenants");
+  refuses("{ a: { floor: 40 }, b: { pins: 32 } }",
+          "tenants: floors and pins promise 72 tokens, and the pool of group 'full' has 64");
+  refuses("{ a: { floor: 8, ceiling: 4 } }", "tenants.'a': ceiling = 4 is below its floor, 8");
+  refuses("{ a: { pins: 8, ceiling: 4 } }", "what retention keeps must fit below its ceiling, 4");
+  refuses("{ a: { weight: 0 } }", "weight");
+  refuses("{ a: { ceiling: 9000000000000000000 } }", "expected at most 72057594037927936 tokens");
+  refuses("{ a: { flor: 8 } }", "floor");
+  refuses("{ a: { together: true } }", "together is for \"*\"");
+  refuses("{ \"*\": { floor: 8 } }", "no floor can be given to each of the other tenants");
+  refuses("{ \"*\": { pins: 8 } }", "no pins can be given to each of the other tenants");
+  refuses("{ \"*\": { eviction: fifo } }", "no eviction can be given to each of the other tenants");
   CHECK(error_of("{ \"*\": { floor: 8, eviction: fifo, together: true } }").empty());
   const std::string error = error_of("{ a: { floor: 8 } }", "null");
   CHECK_MESSAGE(error.find("keeps no tenants apart; expected index: radix") != std::string::npos, error);

@@ -144,8 +144,8 @@ class Life {
     bool operator==(const Decided&) const = default;
   };
   Decided decided() const { return {engine_->counters().hit_tokens, denied_}; }
-  /// Returns true if the engine has said that it lacked memory, or a call has.
-  bool has_said() const {
+  /// Returns true if the engine or a call has reported a lack of memory.
+  bool has_reported() const {
     std::uint64_t failed = 0;  // records that a storage had no memory for
     for (const StorageLane lane : {StorageLane::find, StorageLane::get, StorageLane::put})
       failed += engine_->tiers().counters().at(Counter::records_storage, lane, Fate::failed);
@@ -299,7 +299,7 @@ void refuse_in(const std::vector<Trial>& trials) {
         life.live();
         CHECK(RefusedMemory::stop() > 0);
         // A figure that differs is one that comes with a word.
-        CHECK((life.has_said() || life.decided() == decided));
+        CHECK((life.has_reported() || life.decided() == decided));
         const std::string flaw = life.flaw();
         CHECK_MESSAGE(flaw.empty(), flaw);
       }
