@@ -91,7 +91,7 @@ def test_a_shared_beginning_outlives_what_continues_it():
     assert manager.request(path("m", 1)) == [trunk[1], trunk[0]]
 
 
-def test_exactly_as_many_leave_as_asked_or_none():
+def test_exactly_as_many_leave_as_requested_or_none():
     manager = Manager(4)
     a = path("a", 1, 2, 3)
     manager.request(a)

@@ -222,14 +222,14 @@ def test_a_request_begins_when_its_fetch_is_ready():
     """A copy of 100 ms that is not worth its wait, one that is, and what each step of a scheduler makes of it."""
     slow = {"tiers.host.latency": "100ms", "tiers.recompute.per_token": "10ms"}
 
-    def asked(changes):
+    def fetching(changes):
         engine = canopy.Engine(TIER, changes)
         run(engine, list(range(48)))
         run(engine, list(range(100, 160)))
         engine.turn(100_000)
         return engine, engine.fetch([*range(48), 1])
 
-    engine, fetch = asked(slow)  # 48 tokens in 100 ms, computed in 480 ms
+    engine, fetch = fetching(slow)  # 48 tokens in 100 ms, computed in 480 ms
     assert not fetch.ready() and fetch.ready_us() == fetch.ends_us == 200_000
     engine.turn(150_000)
     assert not fetch.ready() and fetch.took_us == 50_000
@@ -242,13 +242,13 @@ def test_a_request_begins_when_its_fetch_is_ready():
     assert tier["fetch_ends"] == {"used": 1, "late": 0, "unused": 0}
     assert tier["fetch_took_us"] == 100_000 and tier["fetch_saved_us"] == 480_000
 
-    engine, fetch = asked({**slow, "tiers.prefetch.policy": "best_effort"})
+    engine, fetch = fetching({**slow, "tiers.prefetch.policy": "best_effort"})
     assert fetch.ready() and not fetch.done
     request = engine.begin([*range(48), 1], fetch=fetch)
     assert request.matched < 48
     request.abort()
     assert engine.host_tier["fetch_ends"]["late"] == 1 and engine.host_tier["fetch_saved_us"] == 0
-    assert not asked({**slow, "tiers.prefetch.policy": "wait_complete"})[1].ready(1_000_000)
+    assert not fetching({**slow, "tiers.prefetch.policy": "wait_complete"})[1].ready(1_000_000)
     nothing = canopy.Engine(CONFIG).fetch(range(10))
     assert nothing.ready() and nothing.ready_us() == 0 and nothing.took_us == 0
     with pytest.raises((TypeError, ValueError)):

@@ -198,7 +198,7 @@ def test_wrong_options_are_refused_with_the_right_ones(sglang, options, why):
         opened(options)
 
 
-def test_options_of_others_are_told_and_ignored(sglang, tmp_path, caplog):
+def test_options_of_others_are_logged_and_ignored(sglang, tmp_path, caplog):
     storage, _ = opened({"storage": slots(tmp_path), "metadata_ttl": 5})
     assert "'metadata_ttl' has no meaning here" in caplog.text
     storage.close()
@@ -301,11 +301,11 @@ def test_only_windows_are_looked_for_behind_a_gap(sglang, tmp_path):
     """A storage with other writers is asked for each page then, which costs more."""
     pools = {PoolName.KV: Pool(), PoolName.SWA: Pool()}
     storage, _ = opened({"storage": slots(tmp_path), "pools": {"swa": slots(tmp_path, "swa")}}, pools)
-    asked = []
+    calls = []
 
     class Core:
         def have(self, keys, gaps):
-            asked.append(gaps)
+            calls.append(gaps)
             return [True] * len(keys)
 
     held = {name: pool.core for name, pool in storage._pools.items()}
@@ -313,7 +313,7 @@ def test_only_windows_are_looked_for_behind_a_gap(sglang, tmp_path):
         pool.core = Core()
     for policy in (PoolHitPolicy.ALL_PAGES, PoolHitPolicy.TRAILING_PAGES):
         storage.batch_exists_v2(keys_of(range(4)), [PoolTransfer(PoolName.SWA, None, keys_of([3]), policy)])
-    assert asked == [False, False, False, True]
+    assert calls == [False, False, False, True]
     for name, core in held.items():
         storage._pools[name].core = core
     storage.close()
@@ -382,7 +382,7 @@ def test_places_of_another_number_move_nothing(sglang, tmp_path):
     storage.close()
 
 
-def test_a_damaged_page_is_told_once(sglang, tmp_path, caplog):
+def test_a_damaged_page_is_logged_once(sglang, tmp_path, caplog):
     storage, pools = opened({"storage": slots(tmp_path)})
     keys = keys_of(range(8))
     for page in range(8):

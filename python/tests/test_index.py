@@ -380,8 +380,8 @@ def test_changes_say_what_came_and_left():
     index.insert([1, 2, 3, 4, 5, 6], range(2, 8), space=("lora", None, "salt"))
     index.insert([1, 2, 3, 4, 7, 8], range(8, 14), space=("lora", None, "salt"))
     changes = index.take_changes()
-    (kind, node, parent, space, told), split, (_, other, below, _, rest) = changes
-    assert (kind, parent, space, told) == ("added", 0, ("lora", None, "salt"), words(1, 2, 3, 4, 5, 6))
+    (kind, node, parent, space, added), split, (_, other, below, _, rest) = changes
+    assert (kind, parent, space, added) == ("added", 0, ("lora", None, "salt"), words(1, 2, 3, 4, 5, 6))
     assert split == ("split", node, below, 4) and rest == words(7, 8)
     assert index.take_changes() == []
     index.evict(2)
@@ -452,14 +452,14 @@ def test_a_prompt_that_cannot_be_a_key_may_be_one_that_is_not_cached():
     tree = filled(1)
     Result = typing.NamedTuple("Result", [("length", int), ("a", object), ("b", object), ("c", object)])
     keys = types.SimpleNamespace
-    told = []
+    messages = []
     for unfit in (array.array("q", [-1, 2]), array.array("q", [2**32, 2]), array.array("i", [-1])):
         key = keys(key=keys(token_ids=unfit, extra_key=None, cache_salt=None, limit=None))
         with pytest.raises(_core.UnfitKey, match="from 0 to 4294967295"):
             _core.KeyMatcher(tree, Result, ()).match(key)
-        found = _core.KeyMatcher(tree, Result, (), told.append).match(key)
+        found = _core.KeyMatcher(tree, Result, (), messages.append).match(key)
         assert found.length == 0 and tree.hold_whole(found.a).length == 0
-    assert len(told) == 3 and "from 0 to 4294967295" in told[0] and issubclass(_core.UnfitKey, ValueError)
+    assert len(messages) == 3 and "from 0 to 4294967295" in messages[0] and issubclass(_core.UnfitKey, ValueError)
 
 
 def test_a_class_that_does_not_make_its_index():

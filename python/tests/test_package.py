@@ -13,7 +13,7 @@ def test_plugins_are_inside():
     assert all(pathlib.Path(row["file"]).is_relative_to(folder) for row in canopy.plugins())
 
 
-def test_types_are_told():
+def test_types_are_known():
     folder = pathlib.Path(canopy.__file__).parent
     stub = (folder / "_core.pyi").read_text()
     assert (folder / "py.typed").exists() and "class Index" in stub and "def match(" in stub

@@ -188,7 +188,7 @@ def test_a_hold_may_end_inside_a_policy():
     assert tree.protected == 0 and tree.evictable == 3
 
 
-def test_hooks_are_told():
+def test_hooks_are_called():
     policy = Calls()
     engine = canopy.Engine({"page_size": 4, "groups": {"full": {"capacity": 16, "allocator": "free_list", "eviction": "lru"}}})
     engine.use_policy(policy)
@@ -328,14 +328,14 @@ class Raises(canopy.Policy):
 @pytest.mark.parametrize("where, call", [("rank", "insert"), ("rank", "match"), ("rank", "release"), ("spare", "evict"),
                                          ("evicted", "evict"), ("evicted", "evict_buffer")])
 @pytest.mark.parametrize("group", [False, True])
-def test_a_policy_that_raises_is_replaced_by_lru_where_that_is_asked_for(where, call, group):
-    policy, told = Raises(), []
+def test_a_policy_that_raises_is_replaced_by_lru_where_that_is_requested(where, call, group):
+    policy, failures = Raises(), []
     if group:
-        tree = canopy._core.GroupIndex(1, policy, [], on_policy_failure=told.append)
+        tree = canopy._core.GroupIndex(1, policy, [], on_policy_failure=failures.append)
         insert = lambda ids: tree.insert(ids, [0]).hold.release()
         evict = lambda: sum(len(numbers) for numbers in tree.evict(0))
     else:
-        tree = canopy.Index(1, policy, on_policy_failure=told.append)
+        tree = canopy.Index(1, policy, on_policy_failure=failures.append)
         insert = lambda ids: tree.insert(ids, list(range(ids[0], ids[0] + len(ids))))
         evict = lambda: len(tree.evict(4) if call == "evict" else tree.evict_buffer(4))
     for first in (1, 10, 20):
@@ -353,7 +353,7 @@ def test_a_policy_that_raises_is_replaced_by_lru_where_that_is_asked_for(where, 
     before = sum(tree.sizes(0)) if group else len(tree)
     assert evict() == before - (sum(tree.sizes(0)) if group else len(tree)) > 0
     if call != "match":
-        assert told == ["the policy 'Raises' raised KeyError: 'mine'; the order is that of lru from now on"]
+        assert failures == ["the policy 'Raises' raised KeyError: 'mine'; the order is that of lru from now on"]
         assert tree.policy == "lru"
     while before := evict():
         pass
@@ -361,10 +361,10 @@ def test_a_policy_that_raises_is_replaced_by_lru_where_that_is_asked_for(where, 
 
 
 def test_ctrl_c_is_not_the_policys():
-    policy, told = Raises(), []
-    tree = canopy.Index(1, policy, on_policy_failure=told.append)
+    policy, failures = Raises(), []
+    tree = canopy.Index(1, policy, on_policy_failure=failures.append)
     tree.insert([1, 2], [1, 2])
     policy.where, policy.what = "evicted", KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt) as raised:
         tree.evict(2)
-    assert list(raised.value.canopy_result) == [1, 2] and tree.policy == "Raises" and not told
+    assert list(raised.value.canopy_result) == [1, 2] and tree.policy == "Raises" and not failures

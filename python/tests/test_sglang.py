@@ -51,10 +51,10 @@ def sglang(monkeypatch):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, registry.__name__, registry)
     sys.modules["sglang.srt.mem_cache"].registry = registry
-    asked = types.ModuleType("sglang.srt.runtime_context")
-    asked.get_memory, asked.get_serving, asked.get_disagg = (
+    runtime_context = types.ModuleType("sglang.srt.runtime_context")
+    runtime_context.get_memory, runtime_context.get_serving, runtime_context.get_disagg = (
         lambda: running.memory, lambda: running.serving, lambda: running.disagg)
-    monkeypatch.setitem(sys.modules, asked.__name__, asked)
+    monkeypatch.setitem(sys.modules, runtime_context.__name__, runtime_context)
     monkeypatch.setattr(backend, "release", lambda: "0.5.23")
     for name in ("CANOPY_POLICY", "CANOPY_ACCOUNTING", "CANOPY_FEED", "CANOPY_SLOTS", "CANOPY_STRICT"):
         monkeypatch.delenv(name, raising=False)
@@ -72,7 +72,7 @@ def test_registering_twice_changes_nothing(sglang):
     assert sglang.registry.factories == {"canopy": backend.make}
 
 
-def test_an_sglang_without_backends_is_told(sglang, monkeypatch, caplog):
+def test_an_sglang_without_backends_is_logged(sglang, monkeypatch, caplog):
     monkeypatch.delattr(Registry, "get_radix_cache_factory")
     backend.register()
     assert "has no --radix-cache-backend" in caplog.text and len(caplog.records) == 1
@@ -148,7 +148,7 @@ def test_windows_and_states_get_a_tree_core(sglang, monkeypatch, kind):
     assert backend.reason_against(context()) == ""
 
 
-def test_an_unknown_release_is_told(sglang, monkeypatch, caplog):
+def test_an_unknown_release_is_logged(sglang, monkeypatch, caplog):
     assert backend.reason_against(context()) == ""
     monkeypatch.setattr(backend, "release", lambda: "0.5.24")
     assert backend.make(context()) == "the default cache"

@@ -164,16 +164,16 @@ def test_a_look_between_an_announced_insert_and_the_insert_loses_no_reason(feed)
     assert looks == ["committed", "running"]
 
 
-def test_a_pool_that_cannot_be_asked_ends_no_feed(caplog):
-    asked = []
+def test_a_pool_that_raises_ends_no_feed(caplog):
+    calls = []
 
     def pool():
-        asked.append(1)
+        calls.append(1)
         return "many", None
 
     requests = Requests(canopy.Index(4), pool)
     until = time.monotonic() + 20
-    while len(asked) < 3 and time.monotonic() < until:
+    while len(calls) < 3 and time.monotonic() < until:
         time.sleep(0.02)
-    assert len(asked) >= 3 and caplog.text.count("the feed may show running requests late") == 1
+    assert len(calls) >= 3 and caplog.text.count("the feed may show running requests late") == 1
     del requests

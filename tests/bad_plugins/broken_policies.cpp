@@ -20,8 +20,8 @@ struct Policy : canopy::EvictionStrategy {
 struct Sound final : Policy {};
 
 struct Restless final : Policy {
-  Rank rank(const NodeFacts& node) override { return {0, node.last_access + ++asked_}; }
-  std::uint64_t asked_ = 0;
+  Rank rank(const NodeFacts& node) override { return {0, node.last_access + ++calls_}; }
+  std::uint64_t calls_ = 0;
 };
 
 /// By a clock too coarse for two questions in a row to notice.

@@ -58,8 +58,8 @@ struct Swallows final : Lying {
 
 template <std::uint64_t Capacity, std::uint64_t Free>
 struct Counts final : Lying {
-  Occupancy occupancy() const override { return ++asked_ > 20 ? Occupancy{Capacity, Free} : Plain::occupancy(); }
-  mutable int asked_ = 0;
+  Occupancy occupancy() const override { return ++looks_ > 20 ? Occupancy{Capacity, Free} : Plain::occupancy(); }
+  mutable int looks_ = 0;
 };
 
 struct OneMoreFree final : Lying {

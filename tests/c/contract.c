@@ -271,7 +271,7 @@ static void sizes(void) {
   more.counters.size = sizeof more.counters + 8;
   OK(canopy_engine_counters(engine, &more.counters));
   CHECK(more.counters.size == sizeof more.counters + 8 && more.counters.requests == 1);
-  CHECK(more.later[0] == 0 && more.later[1] == UINT64_MAX); /* what it does not know is 0; it writes no further */
+  CHECK(more.later[0] == 0 && more.later[1] == UINT64_MAX); /* fields that it does not know are 0; it writes no further */
   more.counters.size = sizeof more.counters - 8;
   REFUSED(canopy_engine_counters(engine, &more.counters), CANOPY_BAD_SIZE, "counters->size");
 

@@ -24,7 +24,7 @@ canopy_engine_options options_of() {
   return options;
 }
 
-/// Calls call() with memory refused from the first, the second, ... allocation on, until it needs no more. Returns the
+/// Calls call() with memory refused from the first, the second, ... allocation on, until it needs none. Returns the
 /// number of calls that failed. `made`: a handle that must be null if the call failed.
 template <class Call, class Handle, class Destroy>
 long refuse_each(long in_a_row, Call&& call, Handle*& made, Destroy&& destroy) {
@@ -85,15 +85,13 @@ TEST_CASE("a request that gets no memory does not begin, and the engine goes on"
     CHECK(canopy_request_reserve(first, 16, UINT32_MAX) == CANOPY_OK);
     CHECK(canopy_request_finish(first, 16) == CANOPY_OK);
     // While one that has ended is kept, the next one needs memory of its own.
-    CHECK(refuse_each(
-              in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
+    CHECK(refuse_each(in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
     canopy_request_destroy(first);
     CHECK(canopy_engine_make_free(engine, 0, 16) == CANOPY_OK);  // no request that did not begin holds a page
     CHECK(canopy_engine_audit(engine) == CANOPY_OK);
     CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
     REQUIRE(canopy_engine_create(&options, &engine) == CANOPY_OK);
-    CHECK(refuse_each(
-              in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
+    CHECK(refuse_each(in_a_row, [&] { return begin(&request); }, request, canopy_request_destroy) > 0);
     CHECK(canopy_engine_destroy(engine) == CANOPY_OK);
   }
 }

@@ -110,7 +110,7 @@ def run(page, blocks, options):
         output = process.communicate()[0] + f"\n(not done after {LIMIT_S} s)"
     finally:
         try:
-            os.killpg(process.pid, signal.SIGKILL)  # what a page leaves in the background
+            os.killpg(process.pid, signal.SIGKILL)  # processes that a page leaves in the background
         except ProcessLookupError:
             pass
     return process.returncode, output

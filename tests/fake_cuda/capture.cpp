@@ -5,7 +5,8 @@
 namespace canopy::fake_cuda {
 namespace {
 
-thread_local CaptureMode own_mode = CaptureMode::global;  ///< of what this thread may not do while others capture
+thread_local CaptureMode own_mode =
+    CaptureMode::global;  ///< mode that limits the calls of this thread while others capture
 
 }  // namespace
 

@@ -71,7 +71,7 @@ void set_defaults(State& s) {
   read_environment(s);
 }
 
-/// What a planted fault says to this call.
+/// Returns the result that a planted fault has for this call; success if there is none.
 Result planted(State& s, const char* function) {
   const auto found = s.faults.find(function);
   if (found == s.faults.end()) return Result::success;
@@ -185,7 +185,7 @@ FAKE_EXPORT void fake_cuda_reset() {
   s.initialized = false;
   s.sticky = Result::success;
   s.context_owners = 0;
-  // What never ran: work holds its events, and an event the queue of its last record.
+  // Work that never ran holds its events, and an event holds the queue of its last record.
   for (const auto& [handle, queue] : s.streams) queue->ops.clear();
   for (const auto& queue : s.orphans) queue->ops.clear();
   s.legacy->ops.clear();

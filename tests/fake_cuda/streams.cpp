@@ -35,7 +35,7 @@ Result run_until(const std::shared_ptr<Queue>& queue, const std::function<bool()
   return state().sticky;
 }
 
-/// What the legacy stream owes to the blocking ones, and they to it.
+/// Makes the legacy stream wait for the blocking ones, and them for it.
 Result order_legacy(const std::shared_ptr<Queue>& queue) {
   State& s = state();
   if (!blocking(*queue)) return Result::success;

@@ -48,7 +48,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Leaves a file that has this text already as it is, so that nothing is built anew for it.
+/// Leaves a file that already has this text as it is, so that nothing is built again for it.
 void write(const fs::path& path, const std::string& text) {
   if (fs::exists(path) && text_of(path) == text) return;
   fs::create_directories(path.parent_path());
@@ -60,7 +60,7 @@ void write(const fs::path& path, const std::string& text) {
 void read_list(const fs::path& path, std::vector<Fault>& faults) {
   std::ifstream list(path);
   if (!list) throw Error(fmt::format("{} cannot be read", path.string()));
-  std::string file;  // of the next change
+  std::string file;  // file of the next change
   Fault* fault = nullptr;
   int number = 0;
   for (std::string line; std::getline(list, line);) {

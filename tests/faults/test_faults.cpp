@@ -94,7 +94,7 @@ constexpr Check kChecks[] = {
     {"planted_test_radix", {"--test-case=a radix index*"}, {"plugins"}},
 };
 
-/// What a run of tests objected to: empty if all passed.
+/// The failure of a run of tests: empty if all passed.
 struct Objection {
   std::string text;
   std::string test_case = {};  ///< Empty if none failed by name: a crash, a hang, a random program.
@@ -257,7 +257,7 @@ class Order {
   std::map<std::string, std::size_t> noticed_;
 };
 
-/// How long a check takes without a fault.
+/// Time of each check without a fault.
 using Times = std::array<Clock::duration, std::size(kChecks)>;
 
 struct Verdict {

@@ -1,4 +1,5 @@
-/// Hostile answers of a server: read in one piece and in many, which must tell the same; and as the map of a cluster.
+/// Hostile answers of a server: read in one piece and in many, which must give the same elements; and as the map of a
+/// cluster.
 #include <redis/slots_reply.h>
 
 #include "../plugins/redis/reply_text.h"
@@ -10,8 +11,8 @@ using namespace canopy;
 
 constexpr std::uint64_t kPlaced = 8;  // bytes of a string that goes into memory of the caller's
 
-/// A stream that is refused may have told of more or less when that was noticed.
-std::string told(std::string_view bytes, std::size_t most, bool& read) {
+/// Returns the elements of a stream. One that is refused may have reported more or fewer before that was noticed.
+std::string replies_of(std::string_view bytes, std::size_t most, bool& read) {
   test::ReplyText replies(kPlaced);
   redis::RespReader reader(replies);
   read = test::feed(reader, bytes, most);
@@ -34,9 +35,9 @@ struct Map final : redis::ReplySink {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = fuzz::text_of(data, size);
   bool read = false, read_in_pieces = false;
-  const std::string whole = told(bytes, bytes.size(), read);
+  const std::string whole = replies_of(bytes, bytes.size(), read);
   for (const std::size_t most : {std::size_t{1}, std::size_t{7}}) {
-    const std::string pieces = told(bytes, most, read_in_pieces);
+    const std::string pieces = replies_of(bytes, most, read_in_pieces);
     EXPECT(read == read_in_pieces, bytes);
     EXPECT(pieces == whole, bytes);
   }

@@ -66,7 +66,7 @@ std::size_t check_tree(const YamlNode& node, std::size_t depth) {
   return values;
 }
 
-/// What was read without complaint dumps to a text that reads to the same dump.
+/// Expects that options that were read without complaint dump to a text that reads to the same dump.
 void check_options(const YamlNode& document) {
   Config config;
   Complaints complaints;

@@ -15,7 +15,7 @@ using namespace canopy::test;
 
 namespace {
 
-/// What our engine makes of a row's trace, policy, page and capacity, under the row's names.
+/// Returns our engine's results for a row's trace, policy, page and capacity, under the row's names.
 nlohmann::json replayed(const nlohmann::json& row, const std::string& trace, bool content) {
   auto document = parse_yaml(
       "index: { radix: { accounting: sglang } }\n"

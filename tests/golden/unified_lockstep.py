@@ -211,7 +211,7 @@ def sequence(loaded, seed, operations, page, eagle, name):
         texts_here.append(words)
         return words or [1]
 
-    def said(words):
+    def text_of(words):
         return " ".join(map(str, words))
 
     for _ in range(operations):

@@ -1,5 +1,5 @@
-/// What `canopy-dev verify` accepts, and what it must notice. The recording here was written for the test; those of
-/// SGLang itself are golden_test.cpp's.
+/// Recordings that `canopy-dev verify` accepts, and differences that it must notice. The recording here was written for
+/// the test; those of SGLang itself are golden_test.cpp's.
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -125,7 +125,7 @@ TEST_CASE("verify: a number that is one more is noticed, but where nothing can b
       CAPTURE(operation.dump());
       const Json good = number;
       number = good.get<std::int64_t>() + 1;
-      // What follows the last whole page is not kept, and the words of a node that was evicted are never looked at.
+      // Tokens after the last whole page are not kept, and the words of a node that was evicted are never looked at.
       const bool is_tail = operation["i"] == 0 && (field == "v" ? good == 12 : field == "toks" && good == 9);
       const bool is_evicted = operation["i"] == 2 && field == "toks" && good == 3;
       if (is_tail || is_evicted) CHECK(verdict(text_of(all) + kEnd) == "");

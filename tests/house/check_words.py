@@ -12,15 +12,10 @@ READ = ("apps", "c", "core", "inspector", "plugins", "python", "scripts", "tests
 SUFFIXES = {".h", ".c", ".cpp", ".cu", ".py"}
 NOT_READ = ("tests/house/",)
 # Rooms that are not converted yet: only the comments of their headers are read.
-OPEN = ("apps/canopy-inspector/", "apps/canopy/", "apps/examples/", "apps/lab/", "core/base/", "core/cache/",
-        "core/engine/", "core/feed/", "core/include/", "core/kv_events/", "core/tiers/", "inspector/history/",
-        "inspector/metrics/", "inspector/mirror/", "inspector/page/", "inspector/serve/", "inspector/shell/",
-        "inspector/sources/", "inspector/views/", "plugins/cuda_driver/", "plugins/cuda_store/", "plugins/hazard/",
-        "plugins/redis/", "plugins/sim_storage/", "plugins/slots/", "python/bind/", "python/canopy/", "python/tests/",
-        "tests/apps/", "tests/bad_plugins/", "tests/c/", "tests/conformance/", "tests/core/", "tests/docs/",
-        "tests/fake_cuda/", "tests/faults/", "tests/fuzz/", "tests/golden/", "tests/inspector/", "tests/mutants/",
-        "tests/outside/", "tests/peers/", "tests/plugins/", "tests/python/", "tests/support/", "tests/tools/",
-        "tests/truncated/")
+OPEN = ("apps/canopy-inspector/", "apps/canopy/", "core/cache/", "core/engine/", "core/include/", "core/tiers/",
+        "inspector/history/", "inspector/metrics/", "inspector/serve/", "inspector/shell/", "inspector/views/",
+        "plugins/redis/", "plugins/slots/", "python/bind/", "python/tests/", "tests/apps/", "tests/conformance/",
+        "tests/inspector/", "tests/tools/")
 
 # At the beginning of a comment. The capital distinguishes it from a line of code that is quoted.
 RELATIVE = re.compile(r"(?:What|Whether|Of|Which|How|Where|Why)\b(?!')")
@@ -128,7 +123,7 @@ def breaches(text: str, suffix: str, only_comments: bool = False) -> Iterator[Br
         if begin:
             yield Breach(line_of(at), f"a help text begins with '{begin[0]}'", words)
     for token in tokens:
-        if token["text"] and " " in token["text"]:
+        if token["text"] and " " in token["text"] and "\n" not in token["text"]:  # others are words or data
             yield from refused(token["text"], line_of(token.start()), "a text")
         for part in re.findall(r"[A-Z]?[a-z]+", token["name"] or ""):
             if part.lower() in REFUSED_PARTS:

@@ -79,6 +79,7 @@ def told(pages):
 expect(".py", '''#!/usr/bin/env python3
 """Returns the pages."""
 pages = 'told'  # Pages of the pool
-text = """what a
+text = "a person who"
+data = """what a
 who"""
-''', (5, "a text has 'who'"))
+''', (4, "a text has 'who'"))

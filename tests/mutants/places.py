@@ -51,11 +51,11 @@ CALL = re.compile(r"^[A-Za-z_][\w:.\->\[\]()*]*\(.*\)$|^(?:\+\+|--)\S+$|^\S+(?:\
 
 
 def declares(body):
-    """Whether a statement makes a name: two words before its first sign."""
+    """Returns True if a statement makes a name: two words before its first sign."""
     return re.match(r"^(?:[A-Za-z_][\w:]*(?:<[^;=]*>)?[&*]* )+[&*]*[A-Za-z_]\w*(?:\s*[=({;\[]|$)", body) is not None
 
 
-TEXTS = {}  # of files with places, as they were at the start: they may be edited meanwhile
+TEXTS = {}  # texts of files with places, as they were at the start: they may be edited meanwhile
 
 
 def places_of(file):

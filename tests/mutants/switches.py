@@ -13,8 +13,8 @@ HEADER = """#pragma once
 #include <cstdlib>
 inline bool canopy_mutant(int number) {
   static const int awake = [] {
-    const char* const said = std::getenv("CANOPY_MUTANT");
-    return said ? std::atoi(said) : 0;
+    const char* const text = std::getenv("CANOPY_MUTANT");
+    return text ? std::atoi(text) : 0;
   }();
   static const char* const reached = std::getenv("CANOPY_MUTANTS_REACHED");
   static bool seen[1 << 16];
@@ -36,7 +36,7 @@ AFTER = re.compile(r"[;,)}\]]| \? | : ")
 
 
 def begin_of(code, at):
-    """Where the expression begins that `at` is in."""
+    """Returns the begin of the expression that `at` is in."""
     i = at
     while i > 0:
         c = code[i - 1]
@@ -56,7 +56,7 @@ def begin_of(code, at):
 
 
 def end_of(code, at, assigns):
-    """Where the expression ends. What is assigned may be a choice (`a -= b ? c : d`), which is no more than its parts."""
+    """Returns the end of the expression. An assigned value may be a choice (`a -= b ? c : d`), and ends with its parts."""
     i, choices = at, 0
     while i < len(code):
         c = code[i]
@@ -88,7 +88,7 @@ def choice(text, place, begin, end):
 
 
 def edit_of(text, code, place):
-    """What goes where (begin, end, text), or None: this mutant cannot be switched."""
+    """Returns the edit (begin, end, text), or None: this mutant cannot be switched."""
     at, old, new, number = place["at"], place["old"], place["new"], place["number"]
     end = at + len(old)
     if place["kind"] in ("statement left out", "copy left out"):

@@ -11,7 +11,7 @@ COPIES = {
 
 
 class OnDevice(torch.Tensor):
-    """What comes out of operations on one is one."""
+    """A tensor that counts its copies. Operations on one return one."""
 
     copies = 0  # while `watched` is set
     watched = False

@@ -66,10 +66,10 @@ def drop_cache(folder):
 
 def measured(kit, name, folder, page_kib, args, backend, extra):
     pages = int(args.gib * 2**30) // (page_kib * 1024)
-    room = min(pages, 4 * BATCH)  # of the host pool; batches use it in turns
+    room = min(pages, 4 * BATCH)  # pages of the host pool; batches use it in turns
     cache, control = controller(kit, folder, page_kib, room, args.layout, backend, {**extra, "prefetch_threshold": 1})
     host, torch = control.storage_host_pool, kit.torch
-    host.pin_memory = False  # of the pages that `file` copies through
+    host.pin_memory = False  # memory of the pages that `file` copies through
     places = host.alloc(room * host.page_size)
     host.kv_buffer.view(torch.uint8).random_(0, 256)
     total = pages * page_kib * 1024 / 1e9

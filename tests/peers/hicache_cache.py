@@ -8,7 +8,7 @@ server fills it, writes its pages through its host pool to the storage and ends;
 them to its device pool, and every byte is compared. For full attention in three layouts, sliding windows and recurrent states, on
 `slots` and on a redis-server if there is one. Then what must not harm: records that are damaged, a disk that is full, a process
 that is killed while it writes, a redis-server that is killed, a model whose bytes mean something else, and an error in us.
-Exit code 1: a difference; 77: SGLang cannot be had.
+Exit code 1: a difference; 77: SGLang is not available.
 """
 import argparse
 import json
@@ -85,7 +85,7 @@ def servers_class(kit):
 
         @staticmethod
         def contents(tokens, parts):
-            """What the model computes for a prompt: numbers by its first token."""
+            """Returns what the model computes for a prompt: numbers by its first token."""
             generator = kit.torch.Generator().manual_seed(tokens[0])
             shapes = ((len(places), *tensor.shape[1:]) for tensor, places in parts)
             return [kit.torch.rand(shape, generator=generator) for shape in shapes]
@@ -237,8 +237,8 @@ class Checks:
         child = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines = child.stdout.splitlines()
         pages, right, _ = json.loads(lines[-1]) if child.returncode == 0 else ([], False, {})
-        told = "has room for" in child.stderr
-        self.say("a disk without room keeps what it has room for", right and told and 0 < sum(pages) < 12 * PAGES,
+        has_message = "has room for" in child.stderr
+        self.say("a disk without room keeps what it has room for", right and has_message and 0 < sum(pages) < 12 * PAGES,
                  f"stored {lines[0] if lines else '-'}", f"pages {pages}")
 
     def killed(self, folder):

@@ -54,7 +54,7 @@ def damage(folder):
 
 
 class Server:
-    """What both have in common. A hit is what the server's own figures say."""
+    """The common part of both. Hits are the server's own figures."""
 
     packages, settings = (), {}
 
@@ -99,7 +99,7 @@ class Server:
         except subprocess.TimeoutExpired:
             pass
         try:
-            os.killpg(self.process.pid, signal.SIGKILL)  # what it started and left
+            os.killpg(self.process.pid, signal.SIGKILL)  # processes that it started and left
         except ProcessLookupError:
             pass
         self.log.close()

@@ -1,9 +1,9 @@
-"""What an unpacked wheel of LMCache offers to storages, beside what docs/tutorials/servers.md says of 0.5.6. Nothing of it is imported."""
+"""Compares the interface for storages in an unpacked wheel of LMCache with that of 0.5.6 (docs/tutorials/servers.md). Imports nothing of it."""
 import ast
 import pathlib
 
-# What must be there before Canopy's storages can be a plugin, and what is there in 0.5.6: abstract functions of the two
-# interfaces with their arguments, and the field of the metadata that is to replace kv_shape, which is None at the start.
+# The functions that must be there before Canopy's storages can be a plugin, and those that are in 0.5.6: abstract functions of
+# the two interfaces with their arguments, and the field of the metadata that is to replace kv_shape, which is None at the start.
 KNOWN = {
     ("storage_backend/abstract_backend.py", "StorageBackendInterface"): {
         "batched_submit_put_task(keys, objs, transfer_spec, on_complete_callback)", "close()", "contains(key, pin)",

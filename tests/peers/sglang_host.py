@@ -1,4 +1,4 @@
-"""What stands for a GPU in an SGLang that serves on a CPU: a plugin of SGLang, which sglang_live.py puts on its path.
+"""Stands for a GPU in an SGLang that serves on a CPU: a plugin of SGLang, which sglang_live.py puts on its path.
 
 SGLang's scheduler, caches, controllers, pools and threads are its own. Replaced are the copies between device and host and how much
 memory must stay free (hicache_host.py), the convolution of models with states, which is a Triton kernel, and where attention with

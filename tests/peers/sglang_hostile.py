@@ -1,4 +1,4 @@
-"""What clients and policies can do to Canopy inside SGLang's scheduler: no call raises, and every slot has an owner.
+"""Hostile calls of clients and policies to Canopy inside SGLang's scheduler: no call raises, and every slot has an owner.
 
     sglang_hostile.py WHEEL [RELEASE]
 
@@ -52,9 +52,9 @@ def main():
     from canopy.engines.sglang_cache import CanopyRadixCache
     from canopy.engines.sglang_table import CanopyTableCache
 
-    told = []
+    logged = []
     handler = logging.Handler()
-    handler.emit = lambda record: told.append(record.getMessage())
+    handler.emit = lambda record: logged.append(record.getMessage())
     logging.getLogger("canopy").addHandler(handler)
     logging.getLogger("canopy").propagate = False
     events = False
@@ -135,15 +135,15 @@ def main():
         other = Index(1, feed=feed)
         for name in (feed, "a/b"):
             made = []
-            told.clear()
+            logged.clear()
             try:
                 made.append(make(cache, ours.Settings(feed=name)))
             except BaseException as error:
                 made = []
-                print("FAILED", f"{cache}: a feed that cannot be had: {type(error).__name__}: {error}")
-            good = bool(made) and sum("no feed" in text for text in told) == 1
+                print("FAILED", f"{cache}: a feed that cannot be opened: {type(error).__name__}: {error}")
+            good = bool(made) and sum("no feed" in text for text in logged) == 1
             failed += not good
-            print("ok" if good else "FAILED", f"{cache}: the feed {name!r} is left out, and the log says so: {told}", flush=True)
+            print("ok" if good else "FAILED", f"{cache}: the feed {name!r} is left out, and the log says so: {logged}", flush=True)
         del other
     return 1 if failed else 0
 

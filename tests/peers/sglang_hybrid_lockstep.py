@@ -11,7 +11,7 @@ free behind the window, unlock the window early, finish or abort. Kinds: `window
 recurrent states), `buffered` (states in pages, SGLang's mamba_extra_buffer), `both`.
 After each operation lengths, branching points, what was evicted from each pool, sizes, free slots and KV events must be equal; in
 each cache every slot of every pool has one owner, no free slot is listed twice, and the window of a match is there.
-Exit code 1: a difference, told with its sequence; 77: a peer cannot be had.
+Exit code 1: a difference, printed with its sequence; 77: a peer is not available.
 """
 import argparse
 import itertools
@@ -66,7 +66,7 @@ class Side:
         done = self.cache.evict_for_alloc(self.sglang.evict(num_tokens=tokens, swa_num_tokens=window, mamba_num=states))
         return done.num_tokens_evicted, done.swa_num_tokens_evicted, done.mamba_num_evicted
 
-    def evict_as_asked(self, tokens, window, states):
+    def evict_exactly(self, tokens, window, states):
         done = self.cache.evict(self.sglang.evict(num_tokens=tokens, swa_num_tokens=window, mamba_num=states))
         return done.num_tokens_evicted, done.swa_num_tokens_evicted, done.mamba_num_evicted
 
@@ -96,7 +96,7 @@ class Side:
         request.lock = self.cache.lock(request.last_node)
         path = self.cache.path_device_indices(request.last_node)
         assert len(path) == length, (len(path), length)
-        if "SWA" in self.kind:  # what the request would read of the window is there
+        if "SWA" in self.kind:  # the part of the window that the request would read is there
             mapped = self.allocator.full_to_swa_index_mapping[path[max(length - self.window, 0) :]]
             assert bool((mapped > 0).all()), f"{self.core}: the window of a match is not there: {mapped.tolist()}"
         if "MAMBA" in self.kind and not request.kv.holds_mamba:
@@ -199,7 +199,7 @@ class Side:
         return facts
 
     def owned(self):
-        """What requests own in each pool."""
+        """Returns the slots that requests own in each pool."""
         own = dict.fromkeys(self.sizes_of_pools, 0)
         for request in self.requests.values():
             kv = request.kv
@@ -279,7 +279,7 @@ def steps(prng, page, sides, rows, window, kind):
             space = prng.choice(SPACES)
             yield "look", (list(prng.choice(texts.get(space) or [[1]])), space, None)
         else:
-            yield "evict_as_asked", (prng.randrange(3 * page), prng.randrange(3 * page), prng.randrange(2))
+            yield "evict_exactly", (prng.randrange(3 * page), prng.randrange(3 * page), prng.randrange(2))
         if prng.random() < 0.3 and rid in running:
             request = running[rid]
             if request.computed >= max(s.requests[rid].kv.cache_protected_len for s in sides) + sides[0].cache.tree_core.is_eagle:
@@ -294,22 +294,22 @@ def sequence(seed, length, page, eagle, sides, window, kind, tally):
     for number in range(length):
         method, arguments = next(operations)
         done.append((method, arguments))
-        told = "\n  ".join(f"{name}{args}" for name, args in done[-6:])
+        latest = "\n  ".join(f"{name}{args}" for name, args in done[-6:])
         answers = []
         for side in sides:
             try:
                 answers.append(getattr(side, method)(*arguments))
             except (AssertionError, RuntimeError, ValueError) as raised:
                 where = traceback.extract_tb(raised.__traceback__)[-4:]
-                return f"operation {number}: {side.core}: {type(raised).__name__}: {raised}, {where}\n  {told}"
+                return f"operation {number}: {side.core}: {type(raised).__name__}: {raised}, {where}\n  {latest}"
         for side, name in zip(sides, ("Canopy", "SGLang")):
             if why := side.wrong():
-                return f"operation {number}: {name}: {why}\n  {told}"
+                return f"operation {number}: {name}: {why}\n  {latest}"
         sizes, events = [side.sizes() for side in sides], [sorted(side.events(), key=str) for side in sides]
         if events[0] != events[1]:
-            return f"operation {number}: KV events {events[0]}\n  SGLang {events[1]}\n  {told}"
+            return f"operation {number}: KV events {events[0]}\n  SGLang {events[1]}\n  {latest}"
         if answers[0] != answers[1] or sizes[0] != sizes[1]:
-            return (f"operation {number}: Canopy {answers[0]}, sizes {sizes[0]}\n  SGLang {answers[1]}, sizes {sizes[1]}\n  {told}")
+            return (f"operation {number}: Canopy {answers[0]}, sizes {sizes[0]}\n  SGLang {answers[1]}, sizes {sizes[1]}\n  {latest}")
         tally[method] = tally.get(method, 0) + 1
         if method == "release":
             rows.append(sides[0].last_row)

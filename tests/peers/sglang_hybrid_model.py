@@ -45,7 +45,7 @@ def rules():
     class Core(UnifiedTreeCore):
         def __init__(self, params, components):
             self.left, self.counts = defaultdict(list), defaultdict(int)
-            self.fresh = None  # where an insert ended, until SGLang locks it: it stays
+            self.fresh = None  # node in which an insert ended, until SGLang locks it: it stays
             super().__init__(params, components)
 
         def unused_end(self, key, params):
@@ -144,7 +144,7 @@ def rules():
             last = self.sweep(deleted_node.parent, tracker, device_frees)
             full = self.components_by_type[ComponentType.FULL]
             if last is not None and getattr(full, "_evict_device_last_node", None) is not None:
-                full._evict_device_last_node = last  # whose parent is a candidate now
+                full._evict_device_last_node = last  # its parent is a candidate now
 
         def dec_lock_ref(self, node_id, params, skip_swa=False):
             super().dec_lock_ref(node_id, params, skip_swa)

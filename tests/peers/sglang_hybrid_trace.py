@@ -43,21 +43,21 @@ def run(side, path, most):
     for number, tokens, output in requests_of(path, most):
         found, evicted = timed("admit", number, 0, tokens, (None, None), 0, len(tokens) - 1)
         length, _, _, branch = found
-        told, at = [found, evicted], length
+        results, at = [found, evicted], length
         stops = {*range(at + CHUNK, len(tokens), CHUNK), len(tokens)}
         for stop in sorted(stops | ({branch} if branch and at < branch < len(tokens) else set())):
-            told.append(timed("extend", number, stop))
-            if told[-1] == "no room":
+            results.append(timed("extend", number, stop))
+            if results[-1] == "no room":
                 break
-            told.append(timed("checkpoint", number, stop))
-        room = told[-1] != "no room"
+            results.append(timed("checkpoint", number, stop))
+        room = results[-1] != "no room"
         if room and output > 1:
-            told.append(timed("decode", number, range(fresh, fresh + output - 1)))
+            results.append(timed("decode", number, range(fresh, fresh + output - 1)))
             fresh += output - 1
-            room = told[-1] != "no room"
+            room = results[-1] != "no room"
         timed("release", number, room)
         hits += length
-        answers.append((told, side.sizes()))
+        answers.append((results, side.sizes()))
     return answers, hits, spent
 
 

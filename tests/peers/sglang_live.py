@@ -9,7 +9,7 @@ cache is too small for the prompts: full attention, windows beside it, recurrent
 GPU is in sglang_host.py. Cases: SGLang's own cache, Canopy in its place (policies, one in Python, slots in a table, a reader of the
 feed), and HiCache on Canopy's storages (started again, damaged, full, Redis, Redis killed). What is to be equal are the answers of a
 server without a prefix cache; in the cases `forgets` the reused part is empty, and the answers must differ. Exit code 1: a case
-failed; 77: SGLang cannot be had.
+failed; 77: SGLang is not available.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ from redis_server import PROGRAM, redis_server
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE, BEGINNING, POOL = 32, 300, 2016  # tokens
 CANOPY = ("--radix-cache-backend", "canopy")
-KINDS = {  # what a server of a kind of model is started with, and the name of its further pool
+KINDS = {  # arguments of a server by the kind of its model, and the name of its further pool
     "llama": ("--page-size", str(PAGE)),
     "cohere2": ("--page-size", str(PAGE), "--swa-full-tokens-ratio", "0.5"),
     "lfm2": ("--page-size", "1", "--max-mamba-cache-size", "24"),
@@ -175,9 +175,9 @@ def with_feed(cases, kind, name, groups, **more):
             if seen.exists() and seen.read_text().endswith("}"):
                 break
             time.sleep(0.1)
-        told = json.loads(seen.read_text()) if seen.exists() else {}
-        good = told and told["nodes"] > 2 and told["drift"] == told["damaged"] == 0 and len(told["groups"]) == groups
-        print(f"{'ok' if good else 'FAILED':6} {kind}: its feed: {told}", flush=True)
+        report = json.loads(seen.read_text()) if seen.exists() else {}
+        good = report and report["nodes"] > 2 and report["drift"] == report["damaged"] == 0 and len(report["groups"]) == groups
+        print(f"{'ok' if good else 'FAILED':6} {kind}: its feed: {report}", flush=True)
         cases.failed += not good
 
 

@@ -8,9 +8,9 @@ driven through requests as a scheduler drives them: match, lock, evict what is m
 or abort. After each operation lengths, slots, rows, sizes, what was evicted and the KV events must be equal. Peers: `radix` is RadixCache
 (accounting: sglang), `python` and `rust` are UnifiedRadixCache with its two tree cores (accounting: sglang_unified).
 `table` is our own cache with slots on the device, beside the one with slots on the host: its pools are tensors that count
-each copy to the host that the cache asks for, and there may be none.
-A sequence has at most 2,000 operations; more of them are further rounds, with the next seeds, and each round is told.
-Exit code 1: a difference, told with its sequence; 77: a peer cannot be had.
+each copy to the host by the cache, and there may be none.
+A sequence has at most 2,000 operations; more of them are further rounds, with the next seeds, and each round is printed.
+Exit code 1: a difference, printed with its sequence; 77: a peer is not available.
 """
 import argparse
 import itertools

@@ -6,7 +6,7 @@
 TEST_FILE: test/registered/unit/mem_cache/test_radix_cache_unit.py of SGLang's repository (wheels carry no tests). The newest
 one that was tried is of 2026-08-17, from before `checkpoint` and before matches lost their indices: the few lines of
 Substitute give our cache these older names, and slots of whole pages for the numbers that the tests bring. Tests of TreeNode and of keys do not call the cache and are left out; a test, or
-the part of one, that asks for what the cache does not have is told with its reason.
+the part of one, that needs something that the cache does not have is printed with the reason.
 """
 import dataclasses
 import importlib.machinery

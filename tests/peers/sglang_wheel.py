@@ -57,7 +57,7 @@ def load(folder, release):
     session = types.ModuleType("sglang.srt.session.streaming_session")
     session.StreamingSession, session.is_virtual_node = NoSession, lambda node: False
     sys.modules["sglang.srt.session.streaming_session"] = session
-    for name in ("zmq", "pydantic"):  # of the events' publisher, which is not used
+    for name in ("zmq", "pydantic"):  # imports of the events' publisher, which is not used
         if importlib.util.find_spec(name) is None:
             sys.modules[name] = EmptyModule(name)
     native = types.ModuleType(M + "cpp_utils.native_hash")
@@ -93,7 +93,7 @@ class NoSession:
 
 
 def native_hash(key, prior=None, page=None):
-    """What SGLang's compiled function gives for a RadixKey: a chain of SHA-256 over the tokens of each page."""
+    """Returns what SGLang's compiled function returns for a RadixKey: a chain of SHA-256 over the tokens of each page."""
     tokens, units, hashes = key.raw_token_ids(), len(key), []
     for start in range(0, units, page or max(units, 1)):
         end = min(start + (page or units), units)

@@ -1,4 +1,4 @@
-"""What happens to a running vllm_server.py, by $CANOPY_FAULT: called before each prompt, in the server's process."""
+"""Faults of a running vllm_server.py, by $CANOPY_FAULT: called before each prompt, in the server's process."""
 import gc
 import os
 import pathlib

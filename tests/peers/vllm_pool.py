@@ -37,7 +37,7 @@ def load(folder):
 
 
 class Request(Anything):
-    """What the manager asks of a request."""
+    """The attributes of a request that the manager reads."""
 
     skip_reading_prefix_cache = False
     num_preemptions = 0

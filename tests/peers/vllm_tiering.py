@@ -6,7 +6,7 @@
 WHEEL: the unpacked wheel of vLLM; torch and canopy on the path. Requests share beginnings; the CPU tier has room for a few of
 them, and the tier below for many. They are sent as the offloading connector sends them, step by step, several at a time: look
 up until there is an answer, load and compare every byte, store the rest, finish. In the middle records are damaged, the cache is
-reset, and the server is started again. Exit code 1: a wrong byte, or a tier that found nothing; 77: vLLM cannot be had.
+reset, and the server is started again. Exit code 1: a wrong byte, or a tier that found nothing; 77: vLLM is not available.
 """
 import argparse
 import hashlib

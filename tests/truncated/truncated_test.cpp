@@ -62,7 +62,7 @@ class Cut {
   fs::path folder_;
 };
 
-/// What a reader says of a cut: empty if it takes it.
+/// A reader of cut data. Returns its error message; empty if it accepts the data.
 using Reads = std::function<std::string(std::string_view)>;
 
 /// Every length, or every `step`th beyond `all`. The sentences name the place: the source, then a line.

@@ -48,7 +48,7 @@ void check_apart(const PrefixCache& cache, const std::vector<Page>& pages) {
 
 }  // namespace
 
-// What went wrong in mini-sglang once, by what its history tells.
+// Faults that mini-sglang once had, by its history.
 
 TEST_CASE("a match names the end of what was found, not the root") {
   PrefixCache cache(plugins(), "radix", 1);
@@ -150,9 +150,9 @@ TEST_CASE("of two requests that computed one prefix, the later one reads the pag
   for (const Slot slot : second.row) CHECK(std::count(others.begin(), others.end(), slot) == 0);
 }
 
-// What its interface owes besides.
+// Other promises of its interface.
 
-TEST_CASE("a handle that was evicted before it was locked is told so") {
+TEST_CASE("a handle that was evicted before it was locked gets an error") {
   PrefixCache cache(plugins(), "radix", 1);
   Handle handle = cache.insert_prefix(tokens(8), slots(1, 8, 1)).handle;
   CHECK_THROWS_WITH_AS(cache.matched_slots(handle), "cannot return the slots of 8 tokens: their prefix is not locked",

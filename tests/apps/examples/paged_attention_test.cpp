@@ -98,11 +98,11 @@ TEST_CASE("paged attention: an error of the device is reported and nothing is le
   REQUIRE(::setenv("CANOPY_CUDA_DRIVER", FAKE_CUDA, 1) == 0);
   struct Refused {
     const char* call;
-    std::uint64_t from, to;  ///< which of its calls; the first ones are the store's
+    std::uint64_t from, to;  ///< numbers of its calls; the first ones are the store's
   };
   for (const Refused& refused : {Refused{"cuModuleLoadData", 2, 2}, Refused{"cuModuleGetFunction", 16, 16},
                                  Refused{"cuStreamCreateWithPriority", 1, 4}, Refused{"cuMemAlloc_v2", 1, 12}}) {
-    bool told = false;
+    bool has_failed = false;
     for (std::uint64_t nth = refused.from; nth <= refused.to; ++nth) {
       CAPTURE(refused.call);
       CAPTURE(nth);
@@ -111,7 +111,7 @@ TEST_CASE("paged attention: an error of the device is reported and nothing is le
       try {
         static_cast<void>(walk_with({"cuda"}));
       } catch (const ExampleError& error) {
-        told = true;
+        has_failed = true;
         CHECK(std::string(error.what()).find("CUDA_ERROR_OUT_OF_MEMORY") != std::string::npos);
       }
       FakeCudaLive live;
@@ -121,7 +121,7 @@ TEST_CASE("paged attention: an error of the device is reported and nothing is le
       CHECK(live.modules == 0);
       CHECK(live.context_owners == 0);
     }
-    CHECK(told);
+    CHECK(has_failed);
   }
   ::unsetenv("CANOPY_CUDA_DRIVER");
 }

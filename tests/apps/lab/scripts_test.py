@@ -63,10 +63,10 @@ def test_hints(trace, requests):
     assert some == hinted(trace) and some != hinted(trace, "--seed", 2)
 
     by_client = hinted(trace, "--clients", "--wrong", 0)
-    telling = {request["session"] for request in by_client if "class_1" in request.get("hints", [])}
-    assert len(telling) == round(0.8 * SESSIONS)
+    hinted_sessions = {request["session"] for request in by_client if "class_1" in request.get("hints", [])}
+    assert len(hinted_sessions) == round(0.8 * SESSIONS)
     for request in by_client:
-        known = request["session"] in telling
+        known = request["session"] in hinted_sessions
         assert ("class_1" in request.get("hints", [])) == known and says_ended(request) == (known and request["last"])
 
 
@@ -90,10 +90,10 @@ def test_bad_input(folder):
 
 
 def test_policies(trace, folder):
-    told = folder / "told.jsonl"
-    told.write_text("".join(json.dumps(request) + "\n" for request in hinted(trace, "--told", 1, "--wrong", 0)))
+    with_hints = folder / "told.jsonl"
+    with_hints.write_text("".join(json.dumps(request) + "\n" for request in hinted(trace, "--told", 1, "--wrong", 0)))
     policies = [SOURCE / "scripts/policies", "--canopy", CANOPY, "--config", SOURCE / "configs/engines/lru.yaml"]
-    done = run(*policies, "--policy", "lru,fifo", "--capacity", "30k,300k", trace, told)
+    done = run(*policies, "--policy", "lru,fifo", "--capacity", "30k,300k", trace, with_hints)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "jsonl" in line]
     assert [row[:2] for row in rows] == [[name, capacity] for name in ("trace.jsonl", "told.jsonl")
@@ -104,7 +104,7 @@ def test_policies(trace, folder):
     assert rows[0][2:] == rows[2][2:], "neither policy looks at hints"
     assert "worst against lru: " in done.stdout
 
-    # What is hard for a policy that learns, and a loop that lru cannot serve: with a limit the exit code tells.
+    # Traces that are hard for a policy that learns, and a loop that lru cannot serve: with a limit the exit code shows it.
     names = ("loop_110k", "habits_invert_200", "returns_at_45k_90k")
     hard = [folder / "hard" / f"{name}.jsonl" for name in names]
     written = []

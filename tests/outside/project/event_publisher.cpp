@@ -1,4 +1,4 @@
-// KV events from the installed tree: a publisher is told of a node, as an index tells, and its figures are read.
+// KV events from the installed tree: a publisher gets a node, as from an index, and its figures are read.
 #include <canopy/kv_events/codec.h>
 #include <canopy/kv_events/kv_publisher.h>
 

@@ -60,16 +60,16 @@ TEST_CASE("scripted: what is moved again and again is followed a few times, and 
 
 TEST_CASE("scripted: what has moved is asked for where it is, from then on there alone") {
   ScriptedServer owner;
-  ScriptedServer requested([&](const Received& received) {
+  ScriptedServer former([&](const Received& received) {
     return received.words[0] == "CLUSTER" ? Answer() : "-MOVED 1 " + owner.address() + "\r\n";
   });
-  const auto caller = caller_at(requested.address(), 8192, "cluster: true");
+  const auto caller = caller_at(former.address(), 8192, "cluster: true");
   CHECK(fates_of_put(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
   CHECK(owner.records() == 1);
-  CHECK(requested.records() == 0);
-  const std::uint64_t before = requested.received("GET");
+  CHECK(former.records() == 0);
+  const std::uint64_t before = former.received("GET");
   CHECK(fates_of(*caller, blocks_of(1, 1)) == std::vector<Fate>{Fate::done});
-  CHECK(requested.received("GET") == before);
+  CHECK(former.received("GET") == before);
 }
 
 TEST_CASE("scripted: a slot that is on its way is asked for with ASKING, and its owner stays its owner") {

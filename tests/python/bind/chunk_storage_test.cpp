@@ -73,16 +73,16 @@ class Shelf final : public PageStorage {
   }
   std::size_t poll(std::span<StorageDone> done) override {
     if (hold) return 0;
-    told_.clear();
+    reported_.clear();
     std::size_t count = 0;
     for (; count < done.size() && !ended_.empty(); ++count) {
       StorageDone& one = done[count] = ended_.front();
       ended_.pop_front();
       const auto fates = fates_.extract(one.ticket);
       if (!fates) continue;
-      told_.push_back(std::move(fates.mapped()));
-      one.fates = told_.back();
-      one.fate = fate_of(told_.back());
+      reported_.push_back(std::move(fates.mapped()));
+      one.fates = reported_.back();
+      one.fate = fate_of(reported_.back());
     }
     return count;
   }
@@ -104,9 +104,9 @@ class Shelf final : public PageStorage {
   std::deque<StorageDone> ended_;
   std::map<std::uint64_t, std::vector<Fate>> fates_;
   void overwrite() {
-    for (std::vector<Fate>& one : told_) std::ranges::fill(one, Fate::late);
+    for (std::vector<Fate>& one : reported_) std::ranges::fill(one, Fate::late);
   }
-  std::deque<std::vector<Fate>> told_;
+  std::deque<std::vector<Fate>> reported_;
 };
 
 struct World {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Units kPage = 64;
 
-/// The least recently used chunk first; tells what it was asked.
+/// Evicts the least recently used chunk first, and counts its calls.
 struct Lru final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override {
     ++calls;
@@ -41,7 +41,7 @@ struct Lru final : EvictionStrategy {
     }
   }
   bool raises = false, spares = false, drifts = false;
-  int calls = 0;  ///< of rank()
+  int calls = 0;  ///< calls of rank()
 };
 
 /// A tree, and what must be true of it.

@@ -61,12 +61,12 @@ TEST_CASE("a history agrees with a set of prefixes on random traces, and names u
         if (const auto known = last.find(prefix); known != last.end()) by.push_back(known->second);
         last[prefix] = request;
       }
-      std::vector<std::size_t> told;
+      std::vector<std::size_t> reused_by;
       for (const lab::Reuse& reuse : history.reuses(request)) {
-        CHECK(reuse.begin == told.size());
-        told.resize(reuse.end, reuse.by);
+        CHECK(reuse.begin == reused_by.size());
+        reused_by.resize(reuse.end, reuse.by);
       }
-      CHECK(told == by);
+      CHECK(reused_by == by);
       std::vector<std::uint32_t> given;
       history.numbers_of_last(given);
       REQUIRE(given.size() == prompts[request].size());

@@ -81,7 +81,7 @@ TEST_CASE("comparisons of several seeds become one: sums of tokens, means of rat
   CHECK(other.hit_tokens == 590);
   CHECK(other.hit_rate == doctest::Approx((0.11 + 0.24) / 2));
   REQUIRE(other.gain);
-  CHECK(other.gain->mean == doctest::Approx(0.15));  // of 10 % and 20 %, however large each seed is
+  CHECK(other.gain->mean == doctest::Approx(0.15));  // mean of 10 % and 20 %, however large each seed is
   CHECK_FALSE(lru.gain);
   REQUIRE(lru.spread);
   REQUIRE(other.by_seed.size() == 2);

@@ -144,32 +144,32 @@ def check_figures(page, figures):
 
 
 def check_reading(page, figures):
-    """What the sentences say is what the rows say."""
+    """Checks that the sentences agree with the rows."""
     if not NODE:
         return
     sentences = [data for where, data in page.texts if where[-1:] == ("li",)]
     tokens = {capacity["name"]: capacity["tokens"] for capacity in figures["capacities"]}
-    told = 0
+    count = 0
     for sentence in sentences:
         found = re.match(r"At (\S+) tokens, (\S+) reuses most: .*? tokens?, (\S+)\u00a0% of the prompts", sentence)
         if not found:
             continue
-        told += 1
+        count += 1
         rows = [row for row in figures["rows"] if row["capacity_tokens"] == tokens[found[1]]
                 and row["policy"] not in ("optimum", "infinite")]
         best = max(rows, key=lambda row: row["hit_tokens"])
         check(best["policy"] == found[2], f"{found[2]} is the best at {found[1]}")
         check(f"{best['hit_rate'] * 100:.2f}" == found[3], f"its hit rate is {found[3]} %")
-    check(told == min(len(tokens), 4), "each of a few capacities has its sentence")
+    check(count == min(len(tokens), 4), "each of a few capacities has its sentence")
     seen = figures["infinite_tokens"] / figures["prompt_tokens"] * 100
-    check(any(f"would reuse {seen:.1f}\u00a0% of them" in sentence for sentence in sentences), "the ceiling is told")
+    check(any(f"would reuse {seen:.1f}\u00a0% of them" in sentence for sentence in sentences), "the ceiling has a sentence")
 
 
 def check_advice(page, figures):
     """The headline names the policy with most hits at its capacity, and how many more they are."""
     if not NODE:
         return
-    told = [data for where, data in page.texts if where[-1:] == ("p",)]
+    count = [data for where, data in page.texts if where[-1:] == ("p",)]
     for capacity in figures["capacities"]:
         rows = {row["policy"]: row for row in figures["rows"] if row["capacity_tokens"] == capacity["tokens"]
                 and row["policy"] not in ("optimum", "infinite")}
@@ -177,11 +177,11 @@ def check_advice(page, figures):
         base = rows["lru"]
         name = f"at {capacity['name']} tokens"
         if best["hit_tokens"] == base["hit_tokens"]:
-            check(any(text.startswith(f"Stay with lru {name}") for text in told), f"stay with lru {name}")
+            check(any(text.startswith(f"Stay with lru {name}") for text in count), f"stay with lru {name}")
             continue
         more = f"{100 * (best['hit_tokens'] / base['hit_tokens'] - 1):.1f}\u00a0% more than lru"
         start = f"No clear winner {name}: {best['policy']}" if best["gain"]["low"] <= 0 else f"Use {best['policy']} {name}"
-        check(any(text.startswith(start) and more in text for text in told), f"{start}, {more}")
+        check(any(text.startswith(start) and more in text for text in count), f"{start}, {more}")
 
 
 def check_lines(page, figures):

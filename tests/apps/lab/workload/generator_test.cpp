@@ -105,10 +105,10 @@ TEST_CASE("an answer is a function of the prompt") {
     CHECK(prompt_hash(other) != prompt_hash(prompt));
     CHECK(prompt_hash(std::span(prompt).first(i)) != prompt_hash(std::span(prompt).first(i + 1)));
   }
-  std::vector<Token> said = prompt;
-  append_answer(said, 3);
-  REQUIRE(said.size() == 12);
-  CHECK(said[11] == answer_token(prompt_hash(prompt), 2));
+  std::vector<Token> conversation = prompt;
+  append_answer(conversation, 3);
+  REQUIRE(conversation.size() == 12);
+  CHECK(conversation[11] == answer_token(prompt_hash(prompt), 2));
 }
 
 TEST_CASE("chat: the next turn begins with the last prompt and its answer") {
@@ -147,23 +147,24 @@ TEST_CASE("agents: every step continues an ancestor's answer, and a step has as 
   config.branches = 3;
   config.depth = 2;
   const std::size_t tree = 1 + 3 + 9;
-  std::vector<std::vector<Token>> said;
+  std::vector<std::vector<Token>> conversation;
   std::vector<int> branches;
   std::size_t n = 0;
   for_each_request(*source_of(config, 3, 4 * tree), [&](const ClientRequest& request) {
     if (n++ % tree == 0) {
-      said.clear();
+      conversation.clear();
       branches.clear();
     } else {
-      std::size_t parent = said.size();
-      for (std::size_t i = 0; i < said.size(); ++i) {
-        if (begins_with(request.prompt, said[i]) && (parent == said.size() || said[i].size() > said[parent].size()))
+      std::size_t parent = conversation.size();
+      for (std::size_t i = 0; i < conversation.size(); ++i) {
+        if (begins_with(request.prompt, conversation[i]) &&
+            (parent == conversation.size() || conversation[i].size() > conversation[parent].size()))
           parent = i;
       }
-      REQUIRE(parent < said.size());
+      REQUIRE(parent < conversation.size());
       CHECK(++branches[parent] <= 3);
     }
-    said.push_back(with_answer(request));
+    conversation.push_back(with_answer(request));
     branches.push_back(0);
     if (n % tree == 0) CHECK(std::count(branches.begin(), branches.end(), 3) == 4);
   });
@@ -321,7 +322,7 @@ mix:
   CHECK((by_space["desk/tenant-0"] > 1800 && by_space["desk/tenant-0"] < 2200));
 }
 
-TEST_CASE("a description that cannot be used is told where and why") {
+TEST_CASE("the error of an unusable description has the place and the reason") {
   const auto error = [](const std::string& text) {
     const auto source = from_text(text);
     REQUIRE(!source);

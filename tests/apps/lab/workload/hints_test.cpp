@@ -65,7 +65,7 @@ TEST_CASE("hints: a line of a trace has none, a number, or a list of names") {
   }
 }
 
-TEST_CASE("hints: what is no hint is told with its place") {
+TEST_CASE("hints: an unknown hint is an error with its place") {
   MooncakeLine line;
   for (const auto& [hints, part] :
        {std::pair<std::string, std::string>{"-1", "'hints' is -1; expected a whole number, or a list of names"},
@@ -104,7 +104,7 @@ TEST_CASE("hints: those of a workload's item reach policies with each of its req
   }
 }
 
-TEST_CASE("hints: a workload's that are none are told with their place") {
+TEST_CASE("hints: unknown ones of a workload are errors with their place") {
   const auto one = workload_with("class_9"), map = workload_with("{ a: 1 }");
   REQUIRE(!one);
   CHECK(one.error().text.starts_with("w.yaml:4:12: 'hints' has 'class_9'; expected one of "));

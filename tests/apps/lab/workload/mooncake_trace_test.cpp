@@ -123,7 +123,7 @@ TEST_CASE("an empty prompt and clocks that go back are fine, the order is the fi
   CHECK(request.arrival_ms == 4);
 }
 
-TEST_CASE("hostile lines are told what is wrong with them") {
+TEST_CASE("errors of hostile lines say what is wrong with them") {
   const std::string not_json = "not JSON", cut = "ends in the middle of its JSON";
   const std::string count = "expected a whole number of tokens from 0 to 20000000";
   const std::vector<std::pair<std::string, std::string>> table = {

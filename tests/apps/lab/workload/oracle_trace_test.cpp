@@ -111,7 +111,7 @@ TEST_CASE("oracleGeneral: a file that is cut off, or is something else, is refus
   CHECK(read_objects("oracle", "").error == ": request 1: is not there; expected records of 24 bytes");
 }
 
-TEST_CASE("a file compressed by zstd is read as it is, frame after frame, and a damaged one is not believed") {
+TEST_CASE("a file compressed by zstd is read as it is, frame after frame, and a damaged one is refused") {
   if (!reads_zstd()) return;
   const std::string both = bytes_of(kManyFrame) + bytes_of(kThreeFrame);
   const OracleRead read = read_objects("csv", both);

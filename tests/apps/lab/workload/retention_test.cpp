@@ -109,7 +109,7 @@ TEST_CASE("retention: a line of a trace has it, and it is written as it was read
   CHECK(native_line(*none).find("retention") == std::string::npos);
 }
 
-TEST_CASE("retention: what is none is told with its place") {
+TEST_CASE("retention: one that is none is an error with its place") {
   for (const auto& [rest, wanted] : std::vector<std::pair<std::string, std::string>>{
            {R"("retention": 5)", ":1:31: 'retention' is 5; expected a list of objects"},
            {R"("retention": 0)", ":1:31: 'retention' is 0; expected a list of objects"},
@@ -157,7 +157,7 @@ TEST_CASE("retention: a trace's facts count it") {
   CHECK(facts.longest_retention_ms == 5);
 }
 
-TEST_CASE("a workload's item has a retention, and begins when it is told") {
+TEST_CASE("a workload's item has a retention, and begins at its time") {
   constexpr const char* kMix = R"(
 seed: 3
 requests: 4000

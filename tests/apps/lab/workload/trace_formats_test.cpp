@@ -62,7 +62,7 @@ Read read(const std::string& trace, const TraceOptions& options = {}) {
   return all;
 }
 
-/// What is wrong with a file of one format; the file's name is left out of it.
+/// Returns the error of a file of one format, without the file's name.
 std::string error_of(const char* format, const std::string& content, const TraceOptions& options = {}) {
   const Folder folder;
   const std::string path = folder.write(content), error = read(format + (":" + path), options).error;
@@ -293,7 +293,7 @@ TEST_CASE("libCacheSim's CSV: by heading, by numbers, without either") {
   CHECK(error_of("csv", "1,7,100\n", {.columns = "time=1"}) == "--columns time=1: expected at least id and size");
 }
 
-TEST_CASE("a packed file is read as it is, and a damaged one is not believed") {
+TEST_CASE("a packed file is read as it is, and a damaged one is refused") {
   const Folder folder;
   std::string many;
   for (int i = 0; i < 2000; ++i) many += kQwen;
@@ -322,7 +322,7 @@ TEST_CASE("a file is not called damaged where memory ends") {
   }
   const Folder folder;
   const std::string path = folder.write("a line\n");
-  // What earlier tests have freed would suffice.
+  // The memory that earlier tests have freed would suffice.
   std::vector<std::unique_ptr<std::array<char, 48 << 10>>> taken;
   taken.reserve(std::size_t{1} << 20);
   try {

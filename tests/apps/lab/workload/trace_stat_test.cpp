@@ -76,12 +76,12 @@ TEST_CASE("turns follow from the prompts where the file has none") {
   CHECK(bar_at(facts.turns, 2).count == 2);
   CHECK(bar_at(facts.turns, 3).count == 1);
 
-  TraceStat told(1);
+  TraceStat with_turns(1);
   TraceRecord record = of(0, {1});
   record.turn = 7;
-  told.add(record);
-  CHECK(told.facts().turns_given);
-  CHECK(bar_at(told.facts().turns, 7).count == 1);
+  with_turns.add(record);
+  CHECK(with_turns.facts().turns_given);
+  CHECK(bar_at(with_turns.facts().turns, 7).count == 1);
 }
 
 TEST_CASE("prompts of ids are compared id by id, however many there are") {
