@@ -9,7 +9,8 @@
 
 namespace canopy::inspector {
 
-/// A feed whose events arrive in pieces, from a server. It never waits and never asks: its owner brings what arrived.
+/// A feed whose events arrive in pieces, from a server. It never waits and sends no requests: its owner adds the events
+/// that arrived.
 class StreamLink final : public LiveLink {
  public:
   /// Sends the bytes of a command to the server.
@@ -21,7 +22,7 @@ class StreamLink final : public LiveLink {
       : LiveLink(std::move(name), "from a server", kPastBytes), header_(header), send_(std::move(send)) {}
 
   /// Adds events that arrived. Returns false, and forgets all that wait, if more than kMostBytes would wait: call
-  /// lapped(), and ask the server to begin again.
+  /// lapped(), and request a new beginning from the server.
   bool add(std::span<const Event> events);
   /// Records that the server left out events: those that follow begin with a keyframe.
   void lapped();

@@ -238,7 +238,7 @@ def test_a_chunk_that_is_offered_again_has_the_position_of_its_own_request(vllm,
     policy = getattr(backend, "canopy:lru")(4)
     keys, other = path("a", 1), path("b")
     mine, theirs = ReqContext("mine", keys), ReqContext("theirs", other)
-    policy.on_store_miss(keys, mine)  # 0.32 asks once; then there was no room
+    policy.on_store_miss(keys, mine)  # 0.32 calls once; then there was no room
     policy.on_store_miss(other, theirs)
     policy.on_request_finished([other], set(), set(), theirs)
     for number, key in enumerate(keys):

@@ -4,7 +4,7 @@
 
 namespace {
 
-/// Ends the process, with the exit code of success, when it is asked to rank.
+/// Ends the process, with the exit code of success, when rank() is called.
 struct Leaver final : canopy::EvictionStrategy {
   struct Config {
     void visit(canopy::Options&) {}

@@ -60,7 +60,7 @@ std::shared_ptr<Event> event_of(EventHandle handle) {
   return found == state().events.end() ? nullptr : found->second;
 }
 
-/// Asking after an event that was recorded in a capture spoils the capture.
+/// Returns true if the event was recorded in a capture. Its query then invalidates the capture.
 bool asks_after_capture(const Event& event) {
   if (!event.captured) return false;
   if (const auto capture = event.capture.lock()) capture->invalidated = true;

@@ -16,7 +16,7 @@ using inspector::Mirror;
 using inspector::MirrorNode;
 using inspector::Recording;
 
-/// Everything a view asks of a mirror.
+/// Calls all functions of a mirror that views call.
 void look_at(const Mirror& mirror) {
   std::size_t nodes = 0;
   std::uint64_t sum = mirror.drift();

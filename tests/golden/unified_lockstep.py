@@ -90,7 +90,7 @@ class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Slots(list):
-    """As much of a tensor as the tree core asks of one."""
+    """The functions of a tensor that the tree core calls."""
 
     def __getitem__(self, at):
         return Slots(list.__getitem__(self, at)) if isinstance(at, slice) else list.__getitem__(self, at)

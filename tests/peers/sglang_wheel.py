@@ -45,7 +45,7 @@ def load(folder, release):
         module = types.ModuleType(name)
         module.__path__ = [str(folder / name.replace(".", "/"))]
         sys.modules[name] = module
-    linker = M + "unified_cache.unified_cache_linker"  # asks for a device when it is imported
+    linker = M + "unified_cache.unified_cache_linker"  # needs a device when it is imported
     sys.modules[linker] = EmptyModule(linker)
     swa = M + "allocator.swa"
     sys.modules[swa] = EmptyModule(swa)

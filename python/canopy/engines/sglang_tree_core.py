@@ -1,7 +1,7 @@
 """Canopy as the tree core of SGLang's UnifiedRadixCache, for models with sliding windows or recurrent states.
 
 Only sglang_hybrid.py imports it: it needs SGLang and torch. UnifiedRadixCache keeps what it does for such models: it allocates
-and copies states, frees what is behind a window, and asks its core which prefix is there, what a lock holds, and what
+and copies states, frees what is behind a window, and calls its core to find which prefix is there, what a lock holds, and what
 leaves next. Here the answers are those of a GroupIndex. The index uses numbers of its own; a tensor on the device, the
 table, has the slot of each number, so nothing is copied back and nothing waits for the device.
 """

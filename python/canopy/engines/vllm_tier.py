@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Lookups(AsyncLookupManager):
-    """Asks the storage in a thread of vLLM's, once for all keys of a step."""
+    """Calls the storage in a thread of vLLM's, once for all keys of a step."""
 
     def __init__(self, tier: CanopyTier) -> None:
         self._tier = tier

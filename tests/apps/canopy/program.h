@@ -79,7 +79,7 @@ class Started {
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     ::_exit(127);
   }
-  /// Asks first, so that the program takes its segment of shared memory with it.
+  /// Sends SIGTERM first, so that the program removes its segment of shared memory.
   ~Started() {
     if (child_ <= 0) return;
     signal(SIGTERM);
@@ -107,7 +107,7 @@ class Started {
   pid_t child_ = 0;
 };
 
-/// Asks every 20 ms for at most ten seconds.
+/// Returns true if `fact` becomes true within ten seconds; calls it every 20 ms.
 template <class Fact>
 bool soon(Fact&& fact) {
   for (int tries = 0; tries < 500; ++tries) {

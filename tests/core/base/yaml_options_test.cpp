@@ -353,7 +353,7 @@ TEST_CASE("options: help") {
   CHECK(line(7) == "rows.<name>.bytes | 1..4096 | 1 | bytes a row");
   CHECK(line(8) == "rows.<name>.packed | true or false | false | without gaps");
   CHECK(help_of([](Options&) {}).empty());
-  // Nothing was written that could be wrong, so a component that asks goes on to its other options.
+  // Nothing was written that could be wrong, so a component that calls ok() goes on to its other options.
   const Walk asks = [](Options& o) {
     Config other;
     if (o.ok()) other.visit(o);

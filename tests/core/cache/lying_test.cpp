@@ -146,7 +146,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
     const std::string all = all_of((*engine)->ledger().reports());
     CHECK_MESSAGE(all.find("use_policy: it threw: it cannot rank") != std::string::npos, all);
   }
-  // Asked to evict, they give back what was never theirs.
+  // Their evict() returns pages that were never theirs.
   for (const auto& [name, sentence] :
        {std::pair("evicts_page_last", "evict gave back 1 pages of which one was not out"),
         std::pair("evicts_page_0", "evict gave back 1 pages of which one was not out"),

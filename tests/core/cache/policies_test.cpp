@@ -21,7 +21,7 @@ struct HitDensity : EvictionStrategy {
   Volatility volatility() const override { return Volatility::epoch; }
 };
 
-/// The same, asked only when a node's own facts change.
+/// The same, called only when a node's own facts change.
 struct FrozenDensity final : HitDensity {
   Volatility volatility() const override { return Volatility::none; }
 };

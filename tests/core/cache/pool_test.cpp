@@ -143,7 +143,7 @@ TEST_CASE("pool: one whose first segment is refused asks again at once, one that
   CHECK(pool.shortfall(3) == 0);
   CHECK(pool.offered() == 3);
   CHECK(pool.limit() == kUnlimited);
-  // Nothing is handed out any more, and yet it asks again.
+  // Nothing is handed out any more, and yet the pool tries again.
   memory->has = false;
   memory->out = memory->offered;
   const std::uint64_t had = pool.offered();

@@ -190,7 +190,7 @@ TEST_CASE("ranks: of boundaries that differ the deepest common one is looked for
   engine->turn(7);
   REQUIRE(deepest > 2);
   peer.answers = [&](std::span<std::int64_t> values) {
-    CHECK(values[kFinds] == 6);  // asked again
+    CHECK(values[kFinds] == 6);  // a second find
     CHECK(values[kFinds + 1] == deepest - 2);
     return nullptr;
   };
@@ -345,7 +345,7 @@ TEST_CASE("ranks: an agreement that fails, throws or returns more than the least
   Peer fails;
   fails.answers = [](auto) { return "the group is gone"; };
   CHECK(stopped(fails) == "ranks: in turn 3 there was no agreement: the group is gone");
-  CHECK(fails.exchanges == 3);  // it is not asked again
+  CHECK(fails.exchanges == 3);  // it is not called again
   Peer throws;
   throws.answers = [](auto) -> const char* { throw std::runtime_error("no"); };
   CHECK(stopped(throws) == "ranks: in turn 3 there was no agreement: it threw: no");

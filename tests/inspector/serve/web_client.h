@@ -21,7 +21,7 @@
 
 namespace canopy::test {
 
-/// Asks every 2 ms for at most ten seconds.
+/// Returns true if `fact` becomes true within ten seconds; calls it every 2 ms.
 template <class Fact>
 bool soon(Fact&& fact) {
   for (int tries = 0; tries < 5'000; ++tries) {

@@ -11,7 +11,7 @@ using namespace canopy::cuda;
 
 namespace {
 
-/// Nothing is ever there: only addresses are asked about.
+/// Returns an address with nothing behind it: only its number is used.
 std::byte* address(std::uint64_t at) { return std::bit_cast<std::byte*>(at); }
 
 KvView llama() {

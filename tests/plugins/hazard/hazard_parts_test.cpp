@@ -324,7 +324,7 @@ struct Match {
   Duel duel{lives, tree};
   double now = 0, room = 4 * 512;
 
-  /// Asks for a prompt again, 0: for a new one. Returns the life that it has now.
+  /// Requests a prompt again, 0: a new one. Returns the life that it has now.
   Lives::Id ask(Lives::Id before = 0, const Use& use = {}) {
     now += 100;
     duel.look_up(before, now);

@@ -321,7 +321,7 @@ TEST_CASE("chunk storage: a storage that fails is left alone") {
   CHECK(world.run(true, 0, 20) == kNone);
   CHECK(world.storage.figures().pauses >= 1);
   world.shelf->fate = Fate::done;
-  CHECK(world.run(true, 0, 20) == kNone);  // not asked
+  CHECK(world.run(true, 0, 20) == kNone);  // no call of the storage
   CHECK(world.storage.figures().refused >= 20);
   CHECK(world.storage.have({World::name(0)}, false) == std::vector<std::uint8_t>{0});
 }
