@@ -17,7 +17,7 @@ class ReplayDesk {
  public:
   explicit ReplayDesk(std::string topic) : topic_(std::move(topic)) {}
 
-  /// Keeps a batch. Without memory it keeps none any more, and begins with the next one. REQUIRES: `sequence` is one
+  /// Keeps a batch. Without memory, drops all batches and begins with the next one. REQUIRES: `sequence` is one
   /// more than that of the batch before.
   void keep(std::uint64_t sequence, std::string_view payload) noexcept;
   /// Reads requests and sends batches, as far as possible without waiting. Returns true if it did anything.

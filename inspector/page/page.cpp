@@ -317,7 +317,7 @@ WEB_EXPORT(web_clipboard) void web_clipboard(char* text, std::size_t bytes) {
 }
 /// Returns 1 while the keyboard writes into a field.
 WEB_EXPORT(web_types) int web_types() { return ImGui::GetIO().WantTextInput ? 1 : 0; }
-/// The page lost the keyboard: no key is down any more.
+/// The page lost the keyboard: no key is down now.
 WEB_EXPORT(web_blur) void web_blur() {
   ImGuiIO& io = ImGui::GetIO();
   page.keys.clear();

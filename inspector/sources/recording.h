@@ -52,7 +52,7 @@ class Recording {
   /// Returns the reasons why the file is not what its writer wrote: it was cut or damaged, or its writer has not ended
   /// it. Empty for a whole recording, and for a whole one of an earlier version, which had no mark of its end.
   Doubts doubts() const;
-  /// Returns them, and whether the bytes are others than those that were scanned. Reads them all once more: for figures
+  /// Returns them, and whether the bytes are others than those that were scanned. Reads all bytes again: for figures
   /// that were made of them.
   Doubts doubts_at_end() const;
   /// Returns true if the file was shortened since it was opened; there are no events after its new end.

@@ -127,7 +127,7 @@ class Scheduler {
   }
 
   /// Returns true if a request that could start has waited enough for its fetch. If a fetch ended while it waited,
-  /// fetches once more, because some of its prefix may have left the pools since.
+  /// fetches again, because some of its prefix may have left the pools since.
   bool has_come(Job& job) {
     if (job.fetch.done() && job.fetch_begun != Job::FetchBegun::now) queue_.fetch(job, Job::FetchBegun::now, now_ms_);
     if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
