@@ -34,7 +34,7 @@ struct Arguments {
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
   bool read_only = false;
-  std::uint64_t requests = 600;  ///< of the demo, before the picture is drawn
+  std::uint64_t requests = 600;  ///< requests of the demo before the picture is drawn
 };
 
 int unusable(const std::string& why) {

@@ -59,7 +59,7 @@ void History::committed(const LogLine& line) {
 void History::count_traffic(Bucket& bucket) {
   if (!mirror_->has_host()) return;
   const TrafficCounts before = std::exchange(traffic_, totals_of(mirror_->counters()));
-  if (keyframe_) return;  // what came before is not known
+  if (keyframe_) return;  // the totals before are not known
   for (std::size_t i = 0; i < traffic_.size(); ++i) bucket.traffic[i] += traffic_[i] - std::min(traffic_[i], before[i]);
 }
 

@@ -34,7 +34,7 @@ std::string clock(double seconds, double step) {
   if (step >= 3600) return fmt::format("{:g} h", seconds / 3600);
   if (step >= 60) return fmt::format("{:g} min", seconds / 60);
   if (step >= 1) return duration(seconds);
-  // As many digits as tell two marks apart.
+  // Enough digits to distinguish two marks.
   const auto digits = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   if (seconds < 1 && step < 1e-3) return fmt::format("{:.{}f} ms", seconds * 1e3, std::max(0, digits - 3));
   return fmt::format("{:.{}f} s", seconds, digits);

@@ -44,7 +44,7 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 class PageSocket;
 class Connection;
 
-/// What the connections share.
+/// State that the connections share.
 struct Shared {
   Shared(WebSettings given, Served served)
       : settings(std::move(given)),

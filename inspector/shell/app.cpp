@@ -127,7 +127,7 @@ bool App::pump(std::chrono::milliseconds budget) {
   const bool all = link_->pump(mirror_, session_, time_, budget);
   behind_ = !session_.reading.empty();
   mailbox_.in_past = time_.held;
-  if (!time_.held) mailbox_.hear(mirror_.paused());
+  if (!time_.held) mailbox_.follow_pause(mirror_.paused());
   if (notes_.update(link_->recording(), time_)) saved(time_.notes_complaint);
   attach_again();
   return all;

@@ -100,12 +100,12 @@ struct Mailbox {
     paused = false;
   }
   /// Updates `paused` when the engine's reason for its pause changes, because it may pause by itself.
-  void hear(const std::string& why_paused) {
-    if (std::exchange(heard_, why_paused) != why_paused) paused = !why_paused.empty();
+  void follow_pause(const std::string& why_paused) {
+    if (std::exchange(why_paused_, why_paused) != why_paused) paused = !why_paused.empty();
   }
 
  private:
-  std::string heard_;
+  std::string why_paused_;
 };
 
 /// Source of the events, and its state.

@@ -1,5 +1,5 @@
-"""refused_calls.py [feed|changes|policy|groups]: calls an index while the n-th allocation of C++ is refused, for each n, and counts who has
-each page: free, the tree, or the caller whose call raised MemoryError. Run by test_memory.py, with its library."""
+"""refused_calls.py [feed|changes|policy|groups]: calls an index while the n-th allocation of C++ is refused, for each n, and counts where
+each page is: free, in the tree, or with the caller whose call raised MemoryError. Run by test_memory.py, with its library."""
 import collections
 import ctypes
 import itertools

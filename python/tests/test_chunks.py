@@ -323,7 +323,7 @@ def test_the_length_of_a_chunk_is_not_that_of_the_part_at_the_end_of_a_prompt(po
         return core.facts()["page_size"]
 
     assert facts({}, False) == facts({0: PAGE}, False) == facts({0: PAGE}, True) == PAGE
-    core = _core.Chunks(8, policy)  # nobody says it: an empty tier takes the next one
+    core = _core.Chunks(8, policy)  # no call reports it: an empty tier takes the next one
     context = Context()
     context._offload_key_positions = {path("short")[0]: 12}
     core.accessed(path("short"), context)

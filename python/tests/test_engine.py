@@ -134,7 +134,7 @@ def test_a_broken_rule_raises_and_changes_nothing():
     for read in (request.pages, request.slots):
         with pytest.raises(RuntimeError, match="after its end"):
             read()
-    engine.audit()  # a broken rule is told by the call that broke it, not by the next one
+    engine.audit()  # a broken rule is reported by the call that broke it, not by the next one
     with pytest.raises(IndexError, match="1 group"):
         engine.pool(1)
 

@@ -120,5 +120,5 @@ def test_a_policy_that_raises_loses_no_page():
         tree.insert(IDS, [0, 0]).hold.release()
         tree.insert(IDS, [0, 0])
         tree.evict(0)
-    result = raised.value.canopy_result  # what the call that raised had done
+    result = raised.value.canopy_result  # result of the part that was done before it raised
     assert isinstance(result, (list, _core.Grown))

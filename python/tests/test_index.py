@@ -410,7 +410,7 @@ def test_a_look_up_makes_no_namespace_and_one_that_nothing_needs_is_forgotten():
         if number >= 10:
             tree.evict(32)  # the oldest
     assert tree.use()["spaces"] < 2100 and len(tree) == 320
-    for space, hit in hits.items():  # what is not in the tree has no slots of another salt
+    for space, hit in hits.items():  # a prefix that is not in the tree has no slots of another salt
         assert tree.hold(hit).length == tree.match(ids, space=space).length == 0
     kept.insert(ids, slots(7000, 32))
     tree.hold(early).insert(ids, slots(8000, 32))

@@ -27,7 +27,7 @@ def test_import_brings_no_heavy_package():
 def test_only_common_libraries_are_needed():
     folder = pathlib.Path(canopy.__file__).parent
     carried = folder.parent / "canopy_kv.libs"
-    # What manylinux allows a wheel to expect of every system.
+    # Libraries that manylinux allows a wheel to expect of every system.
     usual = ("linux-vdso", "libz.", "libstdc++", "libm.", "libgcc_s", "libc.", "ld-linux", "libdl", "libpthread", "librt", "libresolv")
     for file in [next(folder.glob("_core*.so")), folder / "bin" / "canopy", *(folder / "plugins").glob("*.so")]:
         for line in subprocess.run(["ldd", file], capture_output=True, text=True).stdout.splitlines():

@@ -245,7 +245,7 @@ def test_a_chunk_that_is_offered_again_has_the_position_of_its_own_request(vllm,
         policy.insert(key, chunk := ChunkStatus(-1, number))
         chunk.ref_cnt = 0
         policy.mark_evictable(key)
-    policy.insert(other[0], ChunkStatus(-1, 3))  # of no request that is known
+    policy.insert(other[0], ChunkStatus(-1, 3))  # a key of no known request
     assert [key for key, _ in policy.evict(1, set())] == [keys[1]]  # it continues the other, which came first
     policy.on_request_finished([keys], set(keys), set(), mine)
     assert not policy._missed and policy.get(other[0]).chunk_id == 3

@@ -79,7 +79,7 @@ def told(pages):
 expect(".py", '''#!/usr/bin/env python3
 """Returns the pages."""
 pages = 'told'  # Pages of the pool
-text = "a person who"
+text = "nobody here, but a person who"
 data = """what a
 who"""
-''', (4, "a text has 'who'"))
+''', (4, "a text has 'nobody'"))

@@ -64,7 +64,7 @@ TEST_CASE("check: a wrong plugin is found with 1, and the file that is written r
 }
 
 TEST_CASE(
-    "check: a process that was killed once is told as such, and its operations are clean when they are run again") {
+    "check: a process that was killed once is reported as such, and its operations are clean when they are run again") {
   const Workshop workshop;
   const fs::path before = fs::current_path();
   fs::current_path(workshop.path);

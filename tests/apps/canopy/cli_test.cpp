@@ -56,7 +56,7 @@ TEST_CASE("every key of an engine's file is described, a line each") {
         "  groups.<name>.capacity  limit of the pool in tokens, or `unlimited`  (unlimited or at least 1; required)\n",
         "  feed.shm.name  the name to which an inspector attaches  (text; required)\n"})
     CHECK_MESSAGE(has(lines, line), described.out);
-  // What a configuration dumps is described.
+  // Every key that a configuration dumps is described.
   const Ended dump = run_canopy(workshop, "config dump " + config("lru.yaml"));
   for (const char* key :
        {"page_size", "key", "index", "groups", "store", "feed", "segment_pages", "idle_segments", "insert_at_finish"}) {
@@ -131,7 +131,7 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   CHECK(json["hit_tokens"] > 0);
   CHECK(json["evicted_tokens"] > 0);
   CHECK(json["resident_tokens"] <= 12000);
-  // Which engine it was, so that the files of a sweep can be told apart.
+  // The engine, so that the files of a sweep can be distinguished.
   CHECK(json["groups"][0]["policy"] == "lru");
   const std::string version = json["groups"][0]["policy_version"], made = json["engine_digest"];
   CHECK_FALSE(version.empty());
@@ -320,12 +320,12 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "is not a whole number from"), run.err);
   }
-  for (const auto& [argument, said] : {std::pair("--limit 0100", "'0100' begins with 0; write 100"),
-                                       {"--seed 010", "'010' begins with 0; write 10"},
-                                       {"--seed 09", "'09' begins with 0; write 9"}}) {
+  for (const auto& [argument, message] : {std::pair("--limit 0100", "'0100' begins with 0; write 100"),
+                                          {"--seed 010", "'010' begins with 0; write 10"},
+                                          {"--seed 09", "'09' begins with 0; write 9"}}) {
     const Ended run = run_canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
-    CHECK_MESSAGE(has(run.err, said), run.err);
+    CHECK_MESSAGE(has(run.err, message), run.err);
   }
   for (const char* arguments : {"--curve --sample nan", "--curve --sample 2", "--curve --sample 0.5x",
                                 "--by flops --flop-depth nan", "--by flops --flop-depth inf"}) {
@@ -351,11 +351,11 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
                              (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --limit 60";
   const fs::path recorded = workshop.path / "run.feed";
   const Ended plain = run_canopy(workshop, replay),
-              told = run_canopy(workshop, replay + " --record " + recorded.string());
+              recorder = run_canopy(workshop, replay + " --record " + recorded.string());
   CHECK(plain.status == 0);
-  CHECK(told.status == 0);
+  CHECK(recorder.status == 0);
   const auto digest = [](const Ended& run) { return run.out.substr(run.out.find("digest ")); };
-  CHECK(digest(plain) == digest(told));
+  CHECK(digest(plain) == digest(recorder));
   CHECK(fs::file_size(recorded) > 100'000);
   CHECK(run_canopy(workshop, replay + " --record /nowhere/run.feed")
             .err.find("/nowhere/run.feed: No such file or directory") != std::string::npos);

@@ -45,11 +45,11 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   CHECK(has(top.out, "hit rate, requests, locks, free pages: KV events do not report them"));
   CHECK(!has(top.out, "evictable"));
   CHECK(has(top.out, "rank 0, salt s, depth 0 to 2"));
-  CHECK(has(top.out, "50.0 %"));   // of rank 0: 4 of 8 tokens
-  CHECK(has(top.out, "100.0 %"));  // of rank 1
+  CHECK(has(top.out, "50.0 %"));   // hit rate of rank 0: 4 of 8 tokens
+  CHECK(has(top.out, "100.0 %"));  // hit rate of rank 1
   CHECK(has(top.out, "whole, 1 gap, 1 missing message came later"));
   CHECK(has(top.out, "drift 0"));
-  // An exporter serves what events tell, and no figure of what they do not: not even 0.
+  // An exporter serves the figures that events have, and no others: not even 0.
   const Ended figures =
       run_canopy(workshop, "export --feed " + name + " --once --names canopy --names sglang --names vllm");
   CHECK(figures.status == 0);
@@ -76,7 +76,7 @@ TEST_CASE("a recorded stream becomes a recording") {
   CHECK(has(ended.out, "blocks: 6\n"));
   CHECK(slurp(feed).substr(0, 7) == "canopyf");
   CHECK(slurp(feed).size() > 4096);
-  // What cannot be read is said, and the rest is recorded.
+  // Bytes that cannot be read are reported, and the rest is recorded.
   const Ended cut =
       run_canopy(workshop, "events attach --from " +
                                workshop.file("c.bin", kAttachedStream.substr(0, kAttachedStream.size() - 1)) +
@@ -101,34 +101,35 @@ TEST_CASE("events attach: SIGINT while a stream is read keeps what was read, say
   CHECK(ended.status == 130);
   CHECK_MESSAGE(has(ended.err, "SIGINT stopped it after "), ended.err);
   CHECK(has(ended.err, "s.bin was not read"));
-  CHECK_MESSAGE(has(ended.out, "blocks: "), ended.out);  // of one message at least
+  CHECK_MESSAGE(has(ended.out, "blocks: "), ended.out);  // blocks of one message at least
   CHECK(run_canopy(workshop, "inspect " + feed).status == 0);
 }
 
 TEST_CASE("arguments of canopy events attach that cannot be used end with a sentence and exit code 2") {
   const Workshop workshop;
-  const auto said = [&](const std::string& arguments) {
+  const auto error_of = [&](const std::string& arguments) {
     const Ended ended = run_canopy(workshop, "events attach " + arguments);
     CHECK(ended.status == 2);
     CHECK(ended.out.empty());
     return ended.err;
   };
-  CHECK(has(said("--feed x"), "expected either endpoints of servers"));
-  CHECK(has(said("tcp://127.0.0.1:1"), "expected either --feed NAME"));
-  CHECK(has(said("tcp:/127.0.0.1:1 --feed x"), "'tcp:/127.0.0.1:1' is not an endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --feed x"), "'nothing' is not an endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --feed x"), "each endpoint needs its own"));
-  CHECK(has(said("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --feed x"), "has another endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --feed x"), "is named twice"));
-  CHECK(has(said("tcp://127.0.0.1:1 --feed 'a b'"), "--feed is 'a b'"));
-  CHECK(has(said("tcp://127.0.0.1:1 --feed x --record y"), "expected either --feed NAME"));
-  CHECK(has(said("--from /no/such/file --feed x"), "No such file"));
+  CHECK(has(error_of("--feed x"), "expected either endpoints of servers"));
+  CHECK(has(error_of("tcp://127.0.0.1:1"), "expected either --feed NAME"));
+  CHECK(has(error_of("tcp:/127.0.0.1:1 --feed x"), "'tcp:/127.0.0.1:1' is not an endpoint"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 --replay nothing --feed x"), "'nothing' is not an endpoint"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --feed x"),
+            "each endpoint needs its own"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --feed x"), "has another endpoint"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --feed x"), "is named twice"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 --feed 'a b'"), "--feed is 'a b'"));
+  CHECK(has(error_of("tcp://127.0.0.1:1 --feed x --record y"), "expected either --feed NAME"));
+  CHECK(has(error_of("--from /no/such/file --feed x"), "No such file"));
 }
 
 TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it") {
   const Workshop workshop;
   Started subscribe(workshop, "subscribe",
-                    "events attach ipc://" + (workshop.path / "socket").string() + " --feed cli-nobody");
+                    "events attach ipc://" + (workshop.path / "socket").string() + " --feed cli-absent");
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server there yet"); }));
   CHECK(subscribe.end(SIGINT).status == 130);
 }

@@ -36,7 +36,7 @@ int sent(int port, const std::string& ask) {
   return -1;
 }
 
-/// What it answers, headers too; empty if no server listens.
+/// Returns the answer with its headers; empty if no server listens.
 std::string scraped(int port, const std::string& ask = "GET /metrics HTTP/1.0\r\n\r\n") {
   std::string answer;
   const int socket = sent(port, ask);
@@ -111,7 +111,7 @@ TEST_CASE("export: each metric that the dashboard names is exported") {
   };
   std::set<std::string> named;
   std::set<int> ids;
-  std::set<std::pair<int, int>> cells;  // of Grafana's grid, which is 24 wide
+  std::set<std::pair<int, int>> cells;  // cells of Grafana's grid, which is 24 wide
   const std::regex metric("canopy_[a-z_]+"), label("\\{\\{([a-z_]+)\\}\\}");
   for (const auto& panel : board.at("panels")) {
     const std::string title = panel.at("title");

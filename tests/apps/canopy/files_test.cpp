@@ -1,4 +1,4 @@
-/// What a run does to files: its inputs, its outputs, and what others put in their place.
+/// The files of a run: its inputs, its outputs, and files that other programs put in their place.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -122,7 +122,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
     CHECK_MESSAGE(has(run.err, sentence), run.err);
     CHECK_FALSE(fs::exists(workshop.path / "x.png"));
   }
-  // What is whole is shown, wherever it ends.
+  // All whole operations are shown, wherever the file ends.
   if (!draws(workshop)) return;
   for (const std::size_t bytes : {whole.size() / 2 + 7, whole.size() - 1}) {
     const std::string cut = workshop.file("cut.feed", whole.substr(0, bytes));
@@ -156,7 +156,7 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
 TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is dead") {
   if (!is_built()) return;
   const Workshop workshop;
-  const Ended unknown = inspector(workshop, "attach nobody-" + own_name("x") + " --screenshot x.png");
+  const Ended unknown = inspector(workshop, "attach absent-" + own_name("x") + " --screenshot x.png");
   CHECK(unknown.status == 2);
   CHECK_MESSAGE(has(unknown.err, "there is no feed with this name"), unknown.err);
 

@@ -63,7 +63,7 @@ TEST_CASE("a comparison has a row for each policy and capacity, with the figures
     CHECK(row["hit_rate"].get<double>() ==
           doctest::Approx(row["hit_tokens"].get<double>() / all["prompt_tokens"].get<double>()));
     CHECK(row["hit_tokens"] <= all["infinite_tokens"]);
-    // What was not there was there before: it was evicted, and is regretted, by each histogram.
+    // Tokens that were not there had been there before: they were evicted, and are regretted, by each histogram.
     CHECK(row["hit_tokens"].get<std::uint64_t>() + row["regret"]["tokens"].get<std::uint64_t>() ==
           all["infinite_tokens"].get<std::uint64_t>());
     for (const char* histogram : {"by_age", "by_depth", "by_turn"}) {

@@ -47,7 +47,7 @@ TEST_CASE(
     if (run.status == 0) {
       CHECK(digest(run) == digest(whole));
     } else if (run.status == 1) {
-      // Where it is the ledger's last check that found none, the run counts as failed as well.
+      // If the ledger's last check found no memory, the run counts as failed as well.
       const bool unchecked = has(run.out, "it threw: std::bad_alloc");
       CHECK_MESSAGE((unchecked || has(run.out, "doubt: there was not enough memory for ")), run.out);
       if (!unchecked) {

@@ -44,7 +44,7 @@ struct House {
 
 TEST_CASE("a plugin that ends the process in a running engine is named on stderr and nothing looks like success") {
   const House house;
-  const auto said = [](const char* what, const std::string& name, const char* function) {
+  const auto sentence = [](const char* what, const std::string& name, const char* function) {
     return std::string("canopy: ") + what + " inside eviction strategy '" + name + "' (lying_policies.so), " +
            function + "\n";
   };
@@ -59,7 +59,7 @@ TEST_CASE("a plugin that ends the process in a running engine is named on stderr
       MESSAGE("SKIPPED: under ThreadSanitizer a handler has no stack of its own when the stack is full");
       continue;
     }
-    CHECK_MESSAGE(has(run.err, said(what, name, function)), run.err);
+    CHECK_MESSAGE(has(run.err, sentence(what, name, function)), run.err);
   }
   CHECK(house.replay("--policy leaves").status == 1);
 }

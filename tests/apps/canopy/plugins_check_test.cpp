@@ -11,8 +11,8 @@ Ended check(const Workshop& workshop, const std::string& fixture, const std::str
   return run_canopy(workshop, "plugins check " + file.string() + " " + arguments);
 }
 
-/// What is said of one component, from its name at the start of a line to the next empty line.
-std::string said_of(const std::string& report, const std::string& component) {
+/// Returns the report of one component, from its name at the start of a line to the next empty line.
+std::string report_of(const std::string& report, const std::string& component) {
   std::string all;
   for (std::size_t at = 0; (at = report.find("\n" + component + " ", at)) != std::string::npos; ++at)
     all += report.substr(at, report.find("\n\n", at + 1) - at);
@@ -38,23 +38,23 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and t
   const Ended run = check(workshop, "broken_policies", "--time-limit " + limit);
   CHECK(run.status == 1);
   CHECK_MESSAGE(has(run.out, "sound         EvictionStrategy       7       0\n"), run.out);
-  CHECK(said_of(run.out, "sound").empty());
+  CHECK(report_of(run.out, "sound").empty());
 
-  const std::string restless = said_of(run.out, "restless");
+  const std::string restless = report_of(run.out, "restless");
   CHECK_MESSAGE(has(restless, "fails 'a rank depends only on the facts: a second call, or another instance"), restless);
   CHECK(has(restless, "rank == policy.rank(facts) is {0, "));
-  CHECK(has(said_of(run.out, "clock_reader"), "fails 'a rank is the same a second later: a policy reads no clock'"));
-  CHECK(has(said_of(run.out, "by_address"), "the same facts, their tag at another address"));
-  CHECK(has(said_of(run.out, "thrower"), "it threw: its table of ranks is full"));
+  CHECK(has(report_of(run.out, "clock_reader"), "fails 'a rank is the same a second later: a policy reads no clock'"));
+  CHECK(has(report_of(run.out, "by_address"), "the same facts, their tag at another address"));
+  CHECK(has(report_of(run.out, "thrower"), "it threw: its table of ranks is full"));
 
-  // One that crashes, hangs or leaves is told with the case it did it in.
-  const std::string hanger = said_of(run.out, "hanger");
+  // One that crashes, hangs or leaves is reported with the case in which it did.
+  const std::string hanger = report_of(run.out, "hanger");
   CHECK_MESSAGE(has(hanger, "did not finish 'an index with the policy agrees with the models' within " + limit + " s"),
                 hanger);
   CHECK(has(run.out, "  4 not run after a case that did not finish"));
-  CHECK(has(said_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy accepts every call"));
+  CHECK(has(report_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy accepts every call"));
   // A sanitizer takes the signal, says so itself, and ends the process.
-  const std::string crasher = said_of(run.out, "crasher"), terminator = said_of(run.out, "terminator");
+  const std::string crasher = report_of(run.out, "crasher"), terminator = report_of(run.out, "terminator");
   CHECK_MESSAGE((has(crasher, "crashed (signal 11: segmentation fault) in case 'a policy accepts every call") ||
                  has(crasher, "ended the process (exit code")),
                 crasher);
@@ -63,14 +63,14 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and t
                 terminator);
 }
 
-TEST_CASE("an allocator that hands out page 0, or a page twice, is told so") {
+TEST_CASE("an allocator that hands out page 0, or a page twice, is reported") {
   const Workshop workshop;
   const Ended run = check(workshop, "broken_allocators");
   CHECK(run.status == 1);
   CHECK_MESSAGE(has(run.out, "plain      SlotAllocator       8       0\n"), run.out);
-  CHECK(has(said_of(run.out, "page_zero"),
+  CHECK(has(report_of(run.out, "page_zero"),
             "fails 'exactly all pages can be allocated, one more is refused, and page 0 is never among them'"));
-  CHECK(has(said_of(run.out, "twice"), " was handed out and is not free"));
+  CHECK(has(report_of(run.out, "twice"), " was handed out and is not free"));
 }
 
 TEST_CASE("a file that crashes or hangs when it is loaded is refused, and not loaded into canopy") {

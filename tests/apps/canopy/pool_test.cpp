@@ -50,7 +50,7 @@ TEST_CASE("pool: a running engine's pool is shown, resized from outside, and los
   CHECK(gone.status == 2);
 }
 
-TEST_CASE("pool: a replay resizes where it is told, and says what it cannot mean") {
+TEST_CASE("pool: a replay resizes where --resize says, and says what it cannot mean") {
   const Workshop workshop;
   const std::string replay = "replay " + (kSource / "configs/engines/ten_million.yaml").string() + " --workload " +
                              (kSource / "configs/workloads/chat.yaml").string() + " --limit 300";

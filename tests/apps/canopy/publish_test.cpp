@@ -23,21 +23,21 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
   const Workshop workshop;
   const Ended alone = run_canopy(workshop, kReplay);
   const std::string endpoint = "ipc://" + (workshop.path / "e.sock").string();
-  const Ended told =
+  const Ended published =
       run_canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --json " +
                                (workshop.path / "r.json").string());
-  CHECK(told.status == 0);
-  CHECK(digest_in(told.out) == digest_in(alone.out));
-  CHECK(has(digest_in(told.out), ", digest "));
-  CHECK(has(told.err, "KV events are published at " + endpoint));
-  CHECK(has(told.err, "past KV events are sent again on request at tcp://127.0.0.1:"));
-  CHECK_FALSE(has(told.err, "other machines"));
+  CHECK(published.status == 0);
+  CHECK(digest_in(published.out) == digest_in(alone.out));
+  CHECK(has(digest_in(published.out), ", digest "));
+  CHECK(has(published.err, "KV events are published at " + endpoint));
+  CHECK(has(published.err, "past KV events are sent again on request at tcp://127.0.0.1:"));
+  CHECK_FALSE(has(published.err, "other machines"));
   const auto events = nlohmann::json::parse(slurp(workshop.path / "r.json")).at("kv_events");
-  CHECK(events.at("batches") > 0);  // how many, depends on how often the publisher looks
+  CHECK(events.at("batches") > 0);  // their number depends on how often the publisher looks
   CHECK(events.at("stored_blocks") > 100);
   CHECK(events.at("losses") == 0);
   const auto figure = [&](const char* name) { return std::to_string(events.at(name).get<std::uint64_t>()); };
-  std::string plain = told.out;
+  std::string plain = published.out;
   std::erase(plain, ',');
   CHECK(has(plain, figure("batches") + " batches with "));
   CHECK(has(plain, figure("stored_blocks") + " blocks stored and " + figure("removed_blocks") + " removed"));

@@ -1,4 +1,4 @@
-/// What the programs print of themselves: the overview, completion and the man page.
+/// The texts of the programs about themselves: the overview, completion and the man page.
 #include <doctest/doctest.h>
 
 #include <algorithm>

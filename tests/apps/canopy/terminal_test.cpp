@@ -14,7 +14,7 @@ using namespace cli;
 /// is no UTF-8.
 const std::string kHostile = "a\x1b[2J\x1b]0;owned\a\xe2\x80\xae\xc2\x9b\x7f\xff";
 
-/// Whether a terminal shows the text and does nothing.
+/// Returns true if a terminal shows the text and does nothing else.
 bool is_tame(const std::string& text) { return canopy::printable_lines(text) == text; }
 
 /// For a shell.

@@ -15,7 +15,7 @@ const std::string kChat = " --workload " + (kSource / "configs/workloads/chat.ya
 
 }  // namespace
 
-TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells the hits of each tier") {
+TEST_CASE("tiers: a replay compares the bytes that come from the host, and prints the hits of each tier") {
   const Workshop workshop;
   const std::string small = "replay " + kTiers + kChat + " --capacity 20k --set tiers.host.capacity=300k";
   for (const char* mode : {"serial", "timed"}) {
@@ -96,7 +96,7 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
   }
 }
 
-TEST_CASE("tiers: with what computing takes, a replay tells what fetches saved, and that none made a request late") {
+TEST_CASE("tiers: with the cost of computing, a replay prints what fetches saved, and that none made a request late") {
   const Workshop workshop;
   const auto run = [&](const std::string& more) {
     const std::string report = (workshop.path / "report").string();
@@ -196,7 +196,8 @@ TEST_CASE("tiers: what cannot be is refused") {
 
 namespace {
 
-/// What a command prints on a terminal of 80 columns. Empty, and said: nothing here makes a terminal.
+/// Returns what a command prints on a terminal of 80 columns. Empty, with a message, if no program here makes a
+/// terminal.
 std::string on_80_columns(const Workshop& workshop, const std::string& arguments) {
   if (std::system("command -v script >/dev/null") != 0) {
     std::printf("SKIPPED: no `script` here to make a terminal (bsdutils)\n");
