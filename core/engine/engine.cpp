@@ -72,14 +72,14 @@ NamespaceId Engine::intern(const Space& space) {
   auto id = static_cast<NamespaceId>(~std::uint32_t{0});  // a refused call returns a namespace that does not exist
   guarded("Engine::intern", [&] {
     id = impl_->state.spaces.intern(space);
-    // Also what an earlier call has not told, for want of memory.
+    // Also namespaces that an earlier call could not send, for want of memory.
     impl_->tiers.intern(impl_->state.spaces);
-    for (; impl_->told_spaces < spaces(); ++impl_->told_spaces) {
-      const auto told = static_cast<NamespaceId>(impl_->told_spaces);
+    for (; impl_->sent_spaces < spaces(); ++impl_->sent_spaces) {
+      const auto added = static_cast<NamespaceId>(impl_->sent_spaces);
       // Numbers of tenants decide between equals, so they must not depend on whether there is a feed.
-      if (impl_->state.tenants) impl_->state.tenants->of(told);
-      if (Tenants* const below = impl_->tiers.tenants()) below->of(told);  // what calls it below must not lack memory
-      if (impl_->publisher) impl_->publisher->space(told);
+      if (impl_->state.tenants) impl_->state.tenants->of(added);
+      if (Tenants* const below = impl_->tiers.tenants()) below->of(added);  // later calls below must not lack memory
+      if (impl_->publisher) impl_->publisher->space(added);
     }
   });
   return id;

@@ -27,7 +27,7 @@ struct Engine::Impl {
   Tiers tiers_handle{tiers};
   Pins pins{pages, drainer};
   RemoteControl control;
-  std::size_t told_spaces = 1;  ///< namespaces that the tenants and the feed know; each knows the shared one
+  std::size_t sent_spaces = 1;  ///< namespaces that the tenants and the feed know; each knows the shared one
 
   Impl(const Registry& registry, const EngineConfig& config)
       : requests(pages, drainer, retentions, config.insert_at_finish),

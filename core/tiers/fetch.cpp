@@ -12,20 +12,20 @@
 namespace canopy {
 
 void Fetch::hold(std::shared_ptr<FetchState> state, Units usable) {
-  asked_ = true;
+  was_requested_ = true;
   state_ = std::move(state);
   if (!state_) return;
   ++state_->handles;
   usable_ = usable;
-  asked_us_ = state_->flow->now_us();
+  called_us_ = state_->flow->now_us();
 }
 Fetch& Fetch::operator=(Fetch&& other) noexcept {
   if (this != &other) {
     drop();
     state_ = std::move(other.state_);
-    asked_ = other.asked_;
+    was_requested_ = other.was_requested_;
     usable_ = other.usable_;
-    asked_us_ = other.asked_us_;
+    called_us_ = other.called_us_;
   }
   return *this;
 }
@@ -45,13 +45,13 @@ std::uint32_t Fetch::tokens() const {
 std::uint64_t Fetch::took_us() const {
   if (!state_) return 0;
   const std::uint64_t end_us = state_->done() ? state_->ends_us : state_->flow->now_us();
-  return end_us - std::min(end_us, asked_us_);
+  return end_us - std::min(end_us, called_us_);
 }
 bool Fetch::ready(std::uint64_t again_us) const { return ready_us(again_us) == 0; }
 std::uint64_t Fetch::ready_us(std::uint64_t again_us) const {
   if (done()) return 0;
   const std::uint64_t now_us = state_->flow->now_us();
-  const std::uint64_t begins_us = state_->flow->begins_us(*state_, usable_, asked_us_, again_us);
+  const std::uint64_t begins_us = state_->flow->begins_us(*state_, usable_, called_us_, again_us);
   // A fetch from the storage has several steps. Each begins at the turn that processes the end of the one before.
   return begins_us <= now_us ? 0 : std::min(begins_us, std::max(ends_us(), now_us + 1));
 }

@@ -32,18 +32,18 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
   return load(spec, key, here, found.length, nullptr);
 }
 
-/// Copies from the host tier, which has `there` units of the key, to the pools, which have `here`. `asked`: the
-/// fetch that waited for it. May be null (it begins now). Returns null if there is nothing to copy.
+/// Copies from the host tier, which has `there` units of the key, to the pools, which have `here`.
+/// `waiting`: the fetch that waited for it. May be null (it begins now). Returns null if there is nothing to copy.
 std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, const Key& key, Units here, Units there,
-                                            std::shared_ptr<FetchState> asked) {
+                                            std::shared_ptr<FetchState> waiting) {
   std::shared_ptr<FetchState> fetch;
   FetchOutcome outcome = FetchOutcome::nothing;
   if (there > here && !tier_.has_old_pages(spec.space)) {
     // A fetch cannot take over the handles of another one: after waiting for the storage it makes its own copy.
-    if (!asked) fetch = copying(spec, there);
+    if (!waiting) fetch = copying(spec, there);
     outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
     if (outcome == FetchOutcome::no_room) {
-      fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
+      fetch = waiting ? std::move(waiting) : std::make_shared<FetchState>();
       if (begin(fetch, spec, key, there)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
       else fetch = nullptr;
     }
@@ -77,7 +77,7 @@ std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<StorageRead> rea
   fetch->spec.priority = RequestFlow::priority_of(spec);
   fetch->spec.retention = {};  // the caller's; the priority is what it has to say here
   fetch->from = fetch->until = here;
-  fetch->asked_us = tier_.now_us();
+  fetch->called_us = tier_.now_us();
   reading_.push_back(fetch);
   tier_.pages().end_operation(Operation::begin);
   return fetch;
@@ -90,7 +90,7 @@ bool FetchFlow::abandoned(const FetchState& fetch) const {
   if (read.done() || !prefetch_.weighs()) return false;
   const Units page = device_.page_size, from = static_cast<Units>(read.first) * page,
               until = static_cast<Units>(read.end) * page;
-  return tier_.now_us() - fetch.asked_us >= prefetch_.costs().allowed_us(from, until - from);
+  return tier_.now_us() - fetch.called_us >= prefetch_.costs().allowed_us(from, until - from);
 }
 
 /// Continues, from the host tier, the fetches whose storage step has ended.
@@ -222,9 +222,9 @@ std::uint64_t FetchFlow::seen_us(std::uint64_t ends_us, std::uint64_t again_us) 
   return now_us + (ends_us - now_us + again_us - 1) / again_us * again_us;
 }
 
-std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us,
+std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::uint64_t called_us,
                                    std::uint64_t again_us) const {
-  Awaited awaited{fetch.from, 0, asked_us, ends_us(fetch), true};
+  Awaited awaited{fetch.from, 0, called_us, ends_us(fetch), true};
   Units until = fetch.until;
   if (fetch.stage == FetchState::Stage::reading) {
     const StorageRead& read = *fetch.read;

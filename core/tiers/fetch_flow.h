@@ -25,7 +25,7 @@ struct FetchState {
   };
   Stage stage = Stage::ended;
   FetchFlow* flow = nullptr;          ///< valid until the stage is `ended`
-  std::shared_ptr<StorageRead> read;  ///< may be null (the storage was not asked)
+  std::shared_ptr<StorageRead> read;  ///< may be null (the storage was not called)
   std::vector<Token> prompt;          ///< used while it waits for `read`
   RequestSpec spec{};                 ///< request parameters; `spec.prompt` points into `prompt`
   RequestState* request = nullptr;    ///< a request that computes nothing; null before `copying`
@@ -34,7 +34,7 @@ struct FetchState {
   std::uint64_t ends_us = 0, bytes = 0;
   HostTier::StoreCopies copies{};
   std::uint32_t handles = 0;
-  std::uint64_t asked_us = 0;
+  std::uint64_t called_us = 0;
   bool begun = false;     ///< a request started from this fetch, possibly before it completed
   bool credited = false;  ///< a request started from it after it completed
 
@@ -74,8 +74,8 @@ class FetchFlow {
   /// Returns the time at which the next step of an unfinished fetch ends.
   std::uint64_t ends_us(const FetchState& fetch) const;
   /// Returns the time at which a request should begin, even if the fetch is not complete. The request called at
-  /// `asked_us` and can use `usable` units of its prompt. `again_us`: microseconds until its next call at the earliest.
-  std::uint64_t begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us, std::uint64_t again_us) const;
+  /// `called_us` and can use `usable` units of its prompt. `again_us`: microseconds until its next call at the earliest.
+  std::uint64_t begins_us(const FetchState& fetch, Units usable, std::uint64_t called_us, std::uint64_t again_us) const;
   std::uint64_t now_us() const { return tier_.now_us(); }
   /// Ends a fetch whose last handle was destroyed. A copy that is pending runs to its end first.
   void drop(FetchState& fetch);
@@ -89,7 +89,7 @@ class FetchFlow {
   std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec, const Key& key) const;
   std::shared_ptr<FetchState> wait_for(std::shared_ptr<StorageRead> read, const RequestSpec& spec, Units here);
   std::shared_ptr<FetchState> load(const RequestSpec& spec, const Key& key, Units here, Units there,
-                                   std::shared_ptr<FetchState> asked);
+                                   std::shared_ptr<FetchState> waiting);
   bool begin(const std::shared_ptr<FetchState>& fetch, const RequestSpec& spec, const Key& key, Units there) noexcept;
   bool begin_copy(FetchState& fetch, const RequestSpec& spec, const Key& key, Units there);
   bool worth(Units from, Units until) const;

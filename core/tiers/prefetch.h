@@ -12,11 +12,11 @@ namespace canopy {
 
 /// The tokens that a fetch brings for a request that could begin, and their time of arrival.
 struct Awaited {
-  Units depth = 0, count = 0;  ///< the tokens follow `depth` others
-  std::uint64_t asked_us = 0;  ///< time of the request's call
-  std::uint64_t ends_us = 0;   ///< time of arrival, as far as known
-  bool end_is_known = true;    ///< if false, `ends_us` is when to call again
-  bool is_question = false;    ///< the storage is still looking them up; `ends_us` is the time of its answer
+  Units depth = 0, count = 0;   ///< the tokens follow `depth` others
+  std::uint64_t called_us = 0;  ///< time of the request's call
+  std::uint64_t ends_us = 0;    ///< time of arrival, as far as known
+  bool end_is_known = true;     ///< if false, `ends_us` is when to call again
+  bool is_question = false;     ///< the storage is still looking them up; `ends_us` is the time of its answer
 };
 
 /// Decides how long a request waits for its own fetch. The same rule holds for a request that joined the fetch.
@@ -28,7 +28,7 @@ class Prefetch {
   /// Returns the time at which the request begins, even if the fetch is not complete. `again_us`: microseconds until
   /// the next call at the earliest. Completions before then make no difference.
   std::uint64_t begins_us(const Awaited& awaited, std::uint64_t now_us, std::uint64_t again_us) const {
-    const std::uint64_t longest_us = awaited.asked_us + config_.max;
+    const std::uint64_t longest_us = awaited.called_us + config_.max;
     switch (config_.policy) {
       case PrefetchPolicy::best_effort:
         return now_us;

@@ -56,7 +56,7 @@ void StorageReader::ended(const StorageCall& call, const CallEnd& end) {
   else if (call.kind == StorageCall::Kind::get) arrive(read);
 }
 
-/// Asks what is still to be asked, and gets the records after the last answer. A read that has no memory for it brings
+/// Makes the next find, or gets the records after the last answer. A read that has no memory for it brings
 /// nothing: it ends with its pending calls.
 void StorageReader::go_on(StorageRead& read) noexcept try {
   if (!choose(read)) get(read);

@@ -14,11 +14,12 @@
 
 namespace canopy {
 
-/// Reads records from the storage into the host tier. A read asks for the part of a path beyond the host tier, takes
-/// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, up to
-/// the deepest boundary that they can serve, are inserted into the host tier's index, and the others are freed.
+/// Reads records from the storage into the host tier. A read finds the part of a path beyond the host tier, takes
+/// pages there for the records that the storage has, and lets the storage fill them. Each record is checked. The valid
+/// ones, up to the deepest boundary that they can serve, are inserted into the host tier's index, and the others are
+/// freed.
 ///
-/// If groups keep a part of each path, it then asks each of them which pages it has, and chooses the deepest boundary
+/// If groups keep a part of each path, it then finds the pages of each of them, and chooses the deepest boundary
 /// that all can serve. Of these groups it reads what that boundary needs. Nothing is inserted beyond a boundary.
 ///
 ///   whole path   |  host tier: up to `whole`  |  read ..............................|

@@ -1,4 +1,4 @@
-/// What a read asks the storage before it takes pages of the host tier.
+/// The finds of a read, before it takes pages of the host tier.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -11,7 +11,7 @@ namespace canopy {
 bool StorageReader::joins(const StorageRead& read, const Key& key, std::size_t first) const {
   if (read.done() || read.unwanted || read.first != first || read.space != key.space) return false;
   if (!serves(read, key)) return false;
-  // Of a whole path the first page is compared: a later difference ends what is of use there.
+  // Only the first page of a whole path is compared: the read serves this key up to the first difference.
   const std::size_t words = link_.depth(link_.whole_paths_only() ? first + 1 : read.end) + state_.overlap;
   return key.words.size() >= words &&
          std::equal(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(words), read.words.begin());
@@ -45,7 +45,7 @@ std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, const Lock& th
   return read->instead ? read->instead : read;
 }
 
-/// Asks how much of the path the storage has in the groups of whole paths.
+/// Finds how much of the path the storage has in the groups of whole paths.
 void StorageReader::ask(StorageRead& read) noexcept try {
   const PageKey& space = link_.space_key(read.space);
   link_.keys.follow(space, read.words);
@@ -65,9 +65,9 @@ void StorageReader::ask(StorageRead& read) noexcept try {
   give_up(read);
 }
 
-/// Asks the next group that keeps a part of each path which pages the storage has. Returns false if all have answered,
-/// or there is nothing to ask for. The groups are asked one after the other, so that the last answer of each rank is
-/// about a boundary of all groups. A group is asked again while ranks have different boundaries.
+/// Finds the pages that the storage has of the next group that keeps a part of each path. Returns false if all groups
+/// have answers, or there is nothing to find. One group follows the other, so that the last answer of each rank is
+/// about a boundary of all groups. A find is repeated while ranks have different boundaries.
 bool StorageReader::choose(StorageRead& read) {
   const bool begins = read.stage == StorageRead::Stage::asking;
   while (read.group < link_.groups() && link_.is_whole_path(read.group)) ++read.group;
@@ -92,8 +92,8 @@ bool StorageReader::choose(StorageRead& read) {
   return true;
 }
 
-/// Returns the result of a question of choose() on this rank: the deepest boundary that the groups asked so far can
-/// serve.
+/// Returns the result of a question of choose() on this rank: the deepest boundary that the groups with an answer
+/// can serve.
 CallEnd StorageReader::end_of_choice(StorageRead& read, const StorageCall& call) const {
   std::vector<bool>& found = read.found[call.group];
   found.assign(read.end - read.first, false);

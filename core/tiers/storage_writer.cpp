@@ -16,7 +16,7 @@ void StorageWriter::evict_early() noexcept {
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     const std::uint64_t pages = to_evict(g);
     if (pages == 0 || !take_memory()) continue;
-    // Where tenants have shares, a call evicts one node.
+    // If tenants have shares, a call evicts one node.
     for (std::size_t count = 0, more = 1; more > 0 && count < pages; count += more) {
       const GroupPages evicted = host_.pages().evict_from_index(g, pages - count, Cause::room, &departures_);
       for (std::size_t other = 0; other < link_.groups(); ++other) mark(other, evicted[other]);
@@ -65,7 +65,7 @@ void StorageWriter::mark(std::size_t group, std::span<const Page> pages) {
 }
 
 /// Returns the first page of a path that the present eviction has removed. A boundary's last node may take nodes above
-/// it along, which are of no use without it.
+/// it along, which are useless without it.
 std::size_t StorageWriter::first_that_left(const Departures::Departure& path) const {
   const std::size_t begin = path.begin / state_.page_size;
   if (link_.whole_paths_only()) return begin;

@@ -69,8 +69,8 @@ const TurnBoard* TierFlow::agree(std::uint64_t& now_us) {
 
 void TierFlow::begun(const RequestSpec& spec, const Fetch& fetch, Units matched) noexcept try {
   if (fetch.state_) fetches_->credit(*fetch.state_, matched, fetch.took_us());
-  else if (fetches_ && !fetch.asked_) fetches_->touch(spec);
-} catch (const std::bad_alloc&) {  // of the key: the prefix is not recent below
+  else if (fetches_ && !fetch.was_requested_) fetches_->touch(spec);
+} catch (const std::bad_alloc&) {  // no memory for the key: the prefix is not recent below
   ++pages_.state().lacked;
 }
 

@@ -24,18 +24,18 @@ bool RemoteControl::poll() {
 /// Executes at most one full ring of commands: a reader that posts without end must not keep the engine here. A command
 /// is copied before it is read, since readers can change it.
 void RemoteControl::take_commands(FeedHeader& header) {
-  FeedCommands& asked = commands_behind(header);
+  FeedCommands& commands = commands_behind(header);
   for (std::size_t i = 0; i < FeedCommands::kSlots; ++i) {
-    const FeedCommands::Slot& slot = asked.slots[commands_done_ % FeedCommands::kSlots];
+    const FeedCommands::Slot& slot = commands.slots[commands_done_ % FeedCommands::kSlots];
     if (slot.ready.load(std::memory_order_acquire) != commands_done_ + 1) break;
     const Command command = slot.command;
     header.taken.store(++commands_done_, std::memory_order_release);
     obey(command);
   }
   // Corrects tickets that were never assigned; otherwise no further command could arrive.
-  if (const std::uint64_t posted = asked.posted.load(std::memory_order_relaxed);
+  if (const std::uint64_t posted = commands.posted.load(std::memory_order_relaxed);
       posted - commands_done_ > FeedCommands::kSlots)
-    asked.posted.store(commands_done_, std::memory_order_relaxed);
+    commands.posted.store(commands_done_, std::memory_order_relaxed);
 }
 
 void RemoteControl::obey(const Command& command) {

@@ -149,7 +149,7 @@ class CheckedLeaving final : public LeavingVisitor {
  public:
   CheckedLeaving(const CacheState& state, LeavingVisitor& visitor) : state_(state), visitor_(visitor) {}
   std::optional<Sentence> flaw;    ///< about the first node whose shape is not valid
-  std::optional<Sentence> failed;  ///< why the visitor did not take a node
+  std::optional<Sentence> failed;  ///< reason why the visitor did not take a node
 
   void leaving(const Leaving& node) override {
     const std::size_t units = node.words.size() - std::min<std::size_t>(node.words.size(), state_.overlap);

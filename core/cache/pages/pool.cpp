@@ -55,15 +55,15 @@ bool Pool::back(PoolSegment& segment) {
   return segment.backed;
 }
 
-/// Returns true unless the system has refused memory and it is too early to ask it again.
-bool Pool::may_ask() {
-  if (!refused_ || offered_ == 0 || handed_out_.pages >= ask_at_) return true;
-  return ++asked_ >= ask_after_;
+/// Returns true unless the system has refused memory and it is too early for another try.
+bool Pool::may_try() {
+  if (!refused_ || offered_ == 0 || handed_out_.pages >= try_at_) return true;
+  return ++tries_ >= try_after_;
 }
 
 bool Pool::grow() {
-  constexpr std::uint32_t kMostAsked = 1024;
-  if (!may_ask()) return false;
+  constexpr std::uint32_t kMostTries = 1024;
+  if (!may_try()) return false;
   const bool before = std::exchange(refused_, false);
   if (growable() == 0) return false;
   try {
@@ -72,14 +72,14 @@ bool Pool::grow() {
     refused_ = true;
   }
   refusals_ += refused_;
-  ask_at_ = handed_out_.pages + parts_.segment_pages;
-  asked_ = 0;
-  ask_after_ = refused_ && before ? std::min(2 * ask_after_, kMostAsked) : 8;
+  try_at_ = handed_out_.pages + parts_.segment_pages;
+  tries_ = 0;
+  try_after_ = refused_ && before ? std::min(2 * try_after_, kMostTries) : 8;
   return !refused_;
 }
 
 /// Returns the segment that offers its pages next: one that already has memory, which costs nothing, then the lowest
-/// number, then a new one. Returns null if there are no more page numbers.
+/// number, then a new one. Returns null if no page number is left.
 PoolSegment* Pool::next_segment() {
   auto next = backed_.first();
   if (!next) next = absent_.first();

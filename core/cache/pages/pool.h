@@ -132,9 +132,9 @@ class Pool {
   std::shared_ptr<EvictionStrategy> use_policy(std::shared_ptr<EvictionStrategy> policy);
   /// Returns the most pages that the pool may have: the configured limit (kUnlimited: none), or its present size once
   /// the system has refused more memory. The pool tries again after it has handed out the number of pages of a segment,
-  /// and after it was asked to grow a number of times, which doubles; a pool without pages tries each time.
+  /// and after a number of calls of grow(), which doubles; a pool without pages tries each time.
   std::uint64_t limit() const { return refused_ ? offered() : parts_.limit; }
-  /// Returns true if the system refused memory when it was asked last.
+  /// Returns true if the system refused memory at the last try.
   bool was_refused() const { return refused_; }
   /// Returns a message with the figures of memory that the system refused. Empty if it refused none, or if the pool may
   /// have what was wanted since then.
@@ -158,7 +158,7 @@ class Pool {
   Occupancy raw_occupancy() const;
   bool grow();
   bool grow_segment();
-  bool may_ask();
+  bool may_try();
   PoolSegment* next_segment();
   bool back(PoolSegment& segment);
   void file(const PoolSegment& segment);
@@ -183,8 +183,9 @@ class Pool {
   bool drained_ = false;  ///< a draining page was freed since then
   bool refused_ = false;  ///< the system refused memory
   std::uint64_t refusals_ = 0;
-  std::uint64_t ask_at_ = 0;                 ///< total of pages handed out at which the pool tries again
-  std::uint32_t asked_ = 0, ask_after_ = 1;  ///< times it was asked to grow since it tried, and at which it tries again
+  std::uint64_t try_at_ = 0;  ///< total of pages handed out at which the pool tries again
+  std::uint32_t tries_ = 0,
+                try_after_ = 1;  ///< calls of grow() since the last try, and the number at which it tries again
   struct Freed {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
   };

@@ -52,7 +52,7 @@ void Publisher::tenants() {
   tenants_sent_ = 0;
   new_tenants();
   for (std::size_t i = 0; i < state_.spaces.size(); ++i) tenant_of(static_cast<NamespaceId>(i));
-  // What is in no pair was paid to tenants that are not known, taken from such, or lost to no other tenant.
+  // Tokens in no pair were paid to tenants that are not known, taken from such, or lost to no other tenant.
   for (const auto& [pair, tokens] : state_.tenants->pairs())
     feed_.push(event::TenantEvicted{.from = number_of(pair.first), .taker = number_of(pair.second), .tokens = tokens});
   for (std::uint32_t i = 0; i < tenants_sent_; ++i) {

@@ -32,9 +32,9 @@ event::NodeAdded added_event(const NodeView& node) {
 }
 
 /// Pushes every node that a walk over the index visits.
-class NodeTeller final : public NodeVisitor, public QueueVisitor {
+class NodePusher final : public NodeVisitor, public QueueVisitor {
  public:
-  NodeTeller(FeedWriter& feed, std::size_t groups) : feed_(feed), groups_(groups) {}
+  NodePusher(FeedWriter& feed, std::size_t groups) : feed_(feed), groups_(groups) {}
 
   std::uint8_t group = 0;  ///< group of the queue that is visited
 
@@ -72,9 +72,9 @@ std::uint64_t usual_events(const CacheState& state) {
 }
 
 /// Sends every node that a walk over the index visits to a listener.
-class ListenerTeller final : public NodeVisitor {
+class ListenerFeeder final : public NodeVisitor {
  public:
-  explicit ListenerTeller(TreeListener& listener) : listener_(listener) {}
+  explicit ListenerFeeder(TreeListener& listener) : listener_(listener) {}
   void node(const NodeView& node) override {
     if (life_of(node.facts.id) == 0) return;  // one more block of a prefix that was already sent
     listener_.added(added_event(node), node.words.data());
@@ -146,10 +146,10 @@ FeedWriter* Publisher::writer_below() {
 /// Pushes all nodes of an index, and those that wait for eviction.
 void Publisher::tree(const CacheState& state, FeedWriter& feed) {
   if (feed.no_nodes()) return feed.push_text(TextKind::no_nodes, 0, feed.no_nodes());
-  NodeTeller teller(feed, state.groups.size());
-  state.index->visit(teller);
-  for (; teller.group < state.groups.size(); ++teller.group)
-    state.index->call("waiting", &PrefixIndex::waiting, teller.group, teller);
+  NodePusher walker(feed, state.groups.size());
+  state.index->visit(walker);
+  for (; walker.group < state.groups.size(); ++walker.group)
+    state.index->call("waiting", &PrefixIndex::waiting, walker.group, walker);
 }
 
 void Publisher::tier_keyframe(const CacheState& tier) {
@@ -344,8 +344,8 @@ void Publisher::listener_turn() {
     const auto space = static_cast<NamespaceId>(i);
     listener.space(space, state_.spaces.salt_of(space), state_.spaces.adapter_of(space));
   }
-  ListenerTeller teller(listener);
-  state_.index->visit(teller);
+  ListenerFeeder walker(listener);
+  state_.index->visit(walker);
   listener.turn();
   keyframe_from_ = std::max(keyframe_from_, began) + 10 * (std::chrono::steady_clock::now() - began);
 }

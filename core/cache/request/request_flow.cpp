@@ -117,7 +117,7 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   return request;
 }
 
-/// Takes back a request that holds nothing and that nothing was told of.
+/// Takes back a request that holds nothing and that no other part knows.
 void RequestFlow::unmake(RequestState& request) {
   request.stage = RequestState::Stage::ended;
   take_out(state_.live, request);
@@ -253,7 +253,7 @@ void RequestFlow::end(RequestState& request, Ending ending) {
   const bool finished = ending == Ending::finished, fetch = ending == Ending::none;
   if (!fetch) ++(finished ? state_.counters.finished : state_.counters.aborted);
   if (finished) retentions_.finish(request);
-  // Policies were told of the end of a retracted request when it was retracted.
+  // Policies got the end of a retracted request when it was retracted.
   release_all(request, request.stage == RequestState::Stage::retracted ? Ending::none : ending);
   publish(request, finished || fetch ? RequestPhase::finished : RequestPhase::aborted);
   if (!fetch) pages_.digest().take(Digest::Step::end, request.id, finished);
@@ -357,7 +357,7 @@ bool RequestFlow::commit_fetch(RequestState& request, Units units) noexcept try 
   insert(request, units + state_.overlap, true);
   pages_.end_operation(Operation::insert);
   return request.lock.length >= units;
-} catch (const std::bad_alloc&) {  // of the key: nothing is inserted
+} catch (const std::bad_alloc&) {  // no memory for the key: nothing is inserted
   return ++state_.lacked, false;
 }
 

@@ -106,7 +106,7 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g], request.space);
     return fits;
   };
-  // What the request keeps for after its end may not keep itself from running. It stays where it would not help.
+  // Pages that the request retains for after its end may not keep it from running. They stay if that does not help.
   const auto helps = [&] {
     for (std::size_t g = 0; g < groups; ++g)
       if (!pages_.may_be_free(g, more[g] - std::min(more[g], retentions_.held_pages(request, g)))) return false;

@@ -51,7 +51,7 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
     request.promised -= std::min<std::uint64_t>(request.promised, charge);
   }
   promised_[number] += request.promised;
-  committed(request);  // what the match has passed
+  committed(request);  // counts the part that the match has passed
 }
 
 /// Finds what is resident of the first `units` units of a request's tokens. Finds nothing if the system has no memory.
@@ -127,7 +127,7 @@ void Retentions::count_left(RequestState& request) {
 }
 
 void Retentions::finish(RequestState& request) {
-  committed(request);  // what a later match has passed
+  committed(request);  // counts the part that a later match has passed
   for (RequestState::Promise& promise : request.promises) {
     const Units units = std::min(promise.units, request.lock.length), kept = keep(request, units, promise.us);
     if (kept < units) promise.units = kept;  // the window before this boundary had left when it was committed

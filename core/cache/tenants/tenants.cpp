@@ -174,7 +174,7 @@ void Tenants::set_share(std::string_view name, const TenantShare& share) {
     tenant.figures.share = share;
     set_units(tenant);
   }
-  all_changed();  // where floors promise more than the pool has, all of them depend on their sum
+  all_changed();  // if floors promise more than the pool has, all of them depend on their sum
 }
 
 std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {

@@ -45,9 +45,9 @@ class Fetch {
   void hold(std::shared_ptr<FetchState> state, Units usable);
   void drop();
   std::shared_ptr<FetchState> state_;  ///< may be null (no fetch)
-  bool asked_ = false;
+  bool was_requested_ = false;
   Units usable_ = 0;  ///< units of the request's own prompt; it may have joined the fetch of a longer one
-  std::uint64_t asked_us_ = 0;
+  std::uint64_t called_us_ = 0;
 };
 
 }  // namespace canopy
