@@ -1,4 +1,4 @@
-/// How a ChunkStorage moves the chunks of its jobs between their rows and the storage.
+/// The part of a ChunkStorage that moves the chunks of its jobs between their rows and the storage.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-/// What a ChunkTree sends to the feed and to visitors.
+/// The part of a ChunkTree that sends nodes to the feed and to visitors.
 #include <algorithm>
 #include <bit>
 

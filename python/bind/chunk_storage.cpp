@@ -17,7 +17,7 @@
 namespace canopy::python {
 namespace {
 
-constexpr int kLookMs = 50;  // with a descriptor; without one the storage is asked each millisecond
+constexpr int kLookMs = 50;  // with a descriptor; without one the storage is polled each millisecond
 
 PageKey page_key(const Sha256& digest) {
   PageKey key;
@@ -28,7 +28,7 @@ PageKey page_key(const Sha256& digest) {
 
 }  // namespace
 
-/// Which of some chunks the storage has.
+/// A question for some chunks, and which of them the storage has.
 struct ChunkStorage::Question {
   std::vector<PageKey> keys;
   std::vector<std::uint8_t> there;
@@ -192,7 +192,7 @@ void ChunkStorage::loop() {
     }
 }
 
-/// Ends all that is under way, and asks the storage for nothing any more but what has ended.
+/// Ends all that is under way. From now on the storage is only polled.
 void ChunkStorage::fail(const char* flaw) noexcept {
   if (failed_) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // a storage that always throws
   failed_ = true;
@@ -276,7 +276,7 @@ bool ChunkStorage::take(bool& stopping) {
   return any;
 }
 
-/// Asks for some of the chunks of a question, unless the storage is left alone.
+/// Calls the storage for some of the chunks of a question, unless it is left alone.
 void ChunkStorage::ask(const std::shared_ptr<Question>& question, std::size_t first, std::size_t count) {
   if (count == 0 || paused()) return;
   Call call;

@@ -23,8 +23,8 @@ namespace canopy::python {
 /// when a record is read. Chunks are rows of the caller's memory; records are made and checked in memory of its own, by
 /// one thread, which alone calls the storage.
 ///
-/// A storage that fails several times in a row is left alone for a while: what is asked meanwhile is not there, and
-/// what is stored is refused. So a storage that has gone costs a caller no waiting.
+/// A storage that fails several times in a row is left alone for a while: meanwhile lookups find nothing, and
+/// stores are refused. So a storage that has gone costs a caller no waiting.
 ///
 /// Thread: any. Functions that wait say so; the others return at once.
 /// Errors: a job that fails ends all the same, with the chunks that succeeded. After an exception of the storage, or a

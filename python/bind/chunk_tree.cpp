@@ -82,7 +82,7 @@ Rank ChunkTree::rank(Slot slot) {
 void ChunkTree::requeue(Slot slot) {
   const Node& node = nodes_[slot];
   if (!node.here || node.held() || node.children > 0) return queue_.erase(slot);
-  const RankQueue::Entry entry{rank(slot), ~node.begin, slot};  // of two chunks of one request, the later one first
+  const RankQueue::Entry entry{rank(slot), ~node.begin, slot};  // the later one of two chunks of a request leaves first
   queue_.put(entry);
   report_rank(entry);
 }

@@ -12,7 +12,7 @@
 #include "feed_exit.h"
 #include "hold.h"
 
-extern "C" const CanopyPlugin canopy_plugin_;  // of chunk_tree.cpp
+extern "C" const CanopyPlugin canopy_plugin_;  // in chunk_tree.cpp
 
 namespace canopy::python {
 

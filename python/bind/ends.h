@@ -25,9 +25,9 @@ class Ends {
   void watch(std::shared_ptr<PythonPolicy> policy) { policies_.push_back(std::move(policy)); }
 
   /// Returns true if the work must end. Checks signals now and then. REQUIRES: called on the thread that Python called.
-  bool asked() {
+  bool must_end() {
     constexpr std::uint32_t kLook = 64;  // requests or steps between two checks
-    if (++asked_ % kLook == 0) look();
+    if (++calls_ % kLook == 0) look();
     return ended_ || (policies_.size() == 1 && policies_.front()->failed());
   }
   /// Returns true if the work must end. Checks nothing; for any other thread.
@@ -62,7 +62,7 @@ class Ends {
   std::vector<std::shared_ptr<PythonPolicy>> policies_;
   std::exception_ptr raised_;
   std::atomic<bool> ended_ = false;
-  std::uint32_t asked_ = 0;
+  std::uint32_t calls_ = 0;
 };
 
 }  // namespace canopy::python

@@ -168,9 +168,8 @@ void bind_engine(nb::module_& module) {
               "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
               "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(), "retention"_a = nb::tuple(),
               "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.\n"
-              "retention: prefixes to keep after finish(), within the pins of its tenant; Request.retained tells what "
-              "was "
-              "promised.")
+              "retention: prefixes to keep after finish(), within the pins of its tenant; Request.retained has the "
+              "promises.")
           .def(
               "fetch",
               [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,

@@ -53,7 +53,7 @@ nb::object hold_node(Self self, std::uint64_t node) {
   return hold;
 }
 
-/// What an insert changed. Positions count pages from the start of the key.
+/// The changes of an insert. Positions count pages from the start of the key.
 struct Grown {
   Units length = 0, had = 0;
   nb::object hold;

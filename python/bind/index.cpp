@@ -131,7 +131,7 @@ void Index::raise_failure(const nb::object& result) {
     on_policy_failure_("the policy '" + name + "' raised " + why + "; the order is that of lru from now on");
   } catch (nb::python_error& error) {
     error.discard_as_unraisable(on_policy_failure_);
-  } catch (const std::bad_alloc&) {  // the policy fails again, or its failure is told by nothing but its order
+  } catch (const std::bad_alloc&) {  // the policy fails again, or only its order shows the failure
   }
 }
 

@@ -139,7 +139,7 @@ std::string compare_with(const Comparing& order) {
   reading.page_size = engine.page_size;
   reading.block = order.source.block_tokens();
   reading.codec = take(registry().make<KeyCodec>(engine.key.name, {}, engine.key.options));
-  reading.stopped = [&] { return ends.asked(); };
+  reading.stopped = [&] { return ends.must_end(); };
   const auto source = order.source.open();
   const auto start = std::chrono::steady_clock::now();
   auto comparison = [&]() -> Result<lab::Comparison> {
@@ -170,7 +170,7 @@ std::string curve_with(const Source& from, const lab::CurveBuilder::Options& opt
   {
     const WithoutPython free;
     workload::ClientRequest request;
-    for (; !ends.asked(); ++count) {
+    for (; !ends.must_end(); ++count) {
       auto more = source->next(request);
       if (!more) {
         const WithPython gil;

@@ -118,7 +118,7 @@ nb::tuple replay_with(Order order) {
   Requests requests;
   Ends ends;
   if (policy.in_python) ends.watch(policy.in_python);
-  order.options.stopped = [&] { return ends.asked(); };
+  order.options.stopped = [&] { return ends.must_end(); };
   order.options.each = [&](const workload::ClientRequest& client, std::uint32_t matched) {
     requests.add(client, matched);
   };
