@@ -45,7 +45,7 @@ void fake_cuda_reset();
 void fake_cuda_memory(std::uint64_t bytes);          ///< all memory; 4 GiB at the start
 void fake_cuda_devices(int count);                   ///< 0 or 1; cuInit answers NO_DEVICE without one
 void fake_cuda_attribute(int attribute, int value);  ///< sets the result of cuDeviceGetAttribute; 102 to 0: no VMM
-void fake_cuda_not_ready(int answers);  ///< sets how often cuEventQuery fails after a record; 2 at the start,
+void fake_cuda_not_ready(int answers);  ///< sets how often cuEventQuery is not ready after a record; 2 at the start,
                                         ///< -1: the GPU hangs until a caller synchronizes
 void fake_cuda_eager(int on);           ///< work runs in the call that queues it
 void fake_cuda_add_twin(const canopy::fake_cuda::Twin*);  ///< kept by pointer, over resets; its name must be new

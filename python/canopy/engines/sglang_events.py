@@ -25,7 +25,7 @@ class Node:
 
 def nameable(key: RadixKey) -> bool:
     """Returns True if SGLang can hash the names of a key: a client's text may have half of a surrogate pair. Routers
-    receive no other prefixes."""
+    receive no events of other prefixes."""
     return all(name is None or not any("\ud800" <= letter <= "\udfff" for letter in name)
                for name in (key.extra_key, key.cache_salt))
 

@@ -278,7 +278,7 @@ TEST_CASE("policies: a prefix that leaves has the prints of the prompts that beg
     branch[700] = 7;
     serve(*engine, branch);
     serve(*engine, tokens(9'000, 100));
-    engine->resize(0, 1000 / 4 + 25);  // the ends of both branches leave, and 1,600 tokens stay
+    engine->resize(0, 1000 / 4 + 25);  // 1,600 tokens are cached; the ends of both branches leave
     CHECK(policy->causes[Cause::limit] == 2);
     engine->flush(NamespaceId::shared);
     CHECK(policy->causes[Cause::flush] == 2);
