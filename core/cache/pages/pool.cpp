@@ -58,11 +58,11 @@ bool Pool::back(PoolSegment& segment) {
 /// Returns true unless the system has refused memory and it is too early for another try.
 bool Pool::may_try() {
   if (!refused_ || offered_ == 0 || handed_out_.pages >= try_at_) return true;
-  return ++tries_ >= try_after_;
+  return ++calls_since_try_ >= try_after_;
 }
 
 bool Pool::grow() {
-  constexpr std::uint32_t kMostTries = 1024;
+  constexpr std::uint32_t kMostCalls = 1024;
   if (!may_try()) return false;
   const bool before = std::exchange(refused_, false);
   if (growable() == 0) return false;
@@ -73,8 +73,8 @@ bool Pool::grow() {
   }
   refusals_ += refused_;
   try_at_ = handed_out_.pages + parts_.segment_pages;
-  tries_ = 0;
-  try_after_ = refused_ && before ? std::min(2 * try_after_, kMostTries) : 8;
+  calls_since_try_ = 0;
+  try_after_ = refused_ && before ? std::min(2 * try_after_, kMostCalls) : 8;
   return !refused_;
 }
 

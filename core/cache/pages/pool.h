@@ -183,9 +183,9 @@ class Pool {
   bool drained_ = false;  ///< a draining page was freed since then
   bool refused_ = false;  ///< the system refused memory
   std::uint64_t refusals_ = 0;
-  std::uint64_t try_at_ = 0;  ///< total of pages handed out at which the pool tries again
-  std::uint32_t tries_ = 0,
-                try_after_ = 1;  ///< calls of grow() since the last try, and the number at which it tries again
+  std::uint64_t try_at_ = 0;           ///< total of pages handed out at which the pool tries again
+  std::uint32_t calls_since_try_ = 0;  ///< calls of grow() since the last try
+  std::uint32_t try_after_ = 1;        ///< number of such calls at which the pool tries again
   struct Freed {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
   };

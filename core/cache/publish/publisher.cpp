@@ -146,10 +146,10 @@ FeedWriter* Publisher::writer_below() {
 /// Pushes all nodes of an index, and those that wait for eviction.
 void Publisher::tree(const CacheState& state, FeedWriter& feed) {
   if (feed.no_nodes()) return feed.push_text(TextKind::no_nodes, 0, feed.no_nodes());
-  NodePusher walker(feed, state.groups.size());
-  state.index->visit(walker);
-  for (; walker.group < state.groups.size(); ++walker.group)
-    state.index->call("waiting", &PrefixIndex::waiting, walker.group, walker);
+  NodePusher pusher(feed, state.groups.size());
+  state.index->visit(pusher);
+  for (; pusher.group < state.groups.size(); ++pusher.group)
+    state.index->call("waiting", &PrefixIndex::waiting, pusher.group, pusher);
 }
 
 void Publisher::tier_keyframe(const CacheState& tier) {
@@ -344,8 +344,8 @@ void Publisher::listener_turn() {
     const auto space = static_cast<NamespaceId>(i);
     listener.space(space, state_.spaces.salt_of(space), state_.spaces.adapter_of(space));
   }
-  ListenerFeeder walker(listener);
-  state_.index->visit(walker);
+  ListenerFeeder feeder(listener);
+  state_.index->visit(feeder);
   listener.turn();
   keyframe_from_ = std::max(keyframe_from_, began) + 10 * (std::chrono::steady_clock::now() - began);
 }
