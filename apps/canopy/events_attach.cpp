@@ -180,7 +180,7 @@ class Following {
   }
 
   void say_trouble() {
-    if (follower_.trouble() != said_trouble_) say("{}", said_trouble_ = follower_.trouble());
+    if (follower_.trouble() != reported_trouble_) say("{}", reported_trouble_ = follower_.trouble());
   }
 
   /// Returns false if the feed has failed.
@@ -194,8 +194,8 @@ class Following {
   /// Reports once what is missing for a feed, if there is none after some seconds.
   void say_what_is_missing(const Subscription& subscription) {
     constexpr std::uint64_t kPatienceUs = 3'000'000;
-    if (said_idle_ || follower_.has_feed() || now_us() < kPatienceUs) return;
-    said_idle_ = true;
+    if (reported_idle_ || follower_.has_feed() || now_us() < kPatienceUs) return;
+    reported_idle_ = true;
     for (std::size_t i = 0; i < arguments_.endpoints.size(); ++i) {
       const std::string& endpoint = arguments_.endpoints[i];
       if (!subscription.is_connected(i)) say("{}: no server there yet; trying again", endpoint);
@@ -224,8 +224,8 @@ class Following {
   kv_events::EventBatch batch_;
   std::optional<double> first_time_;
   std::uint64_t stream_us_ = 0, messages_ = 0;
-  std::string said_trouble_;
-  bool said_idle_ = false;
+  std::string reported_trouble_;
+  bool reported_idle_ = false;
 };
 
 /// Returns what is wrong with the arguments as a whole. May be empty (nothing).

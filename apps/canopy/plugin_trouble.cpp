@@ -81,18 +81,18 @@ HangWatch::HangWatch(std::chrono::milliseconds limit)
         using Clock = std::chrono::steady_clock;
         std::uint64_t entered = call.entered.load();
         auto since = Clock::now();
-        bool said = false;
+        bool reported = false;
         std::unique_lock lock(mutex_);
         while (!ends_.wait_for(lock, std::chrono::milliseconds(500), [&] { return ended_; })) {
           if (const std::uint64_t now = call.entered.load(); now != entered) {
-            entered = now, since = Clock::now(), said = false;
+            entered = now, since = Clock::now(), reported = false;
             continue;
           }
           const char* const component = call.component.load();
-          if (!component || said || Clock::now() - since < limit) continue;
+          if (!component || reported || Clock::now() - since < limit) continue;
           std::fprintf(stderr, "\ncanopy: %s, %s: it has not returned for %lld s\n", component, call.function.load(),
                        static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(limit).count()));
-          said = true;
+          reported = true;
         }
       }) {}
 

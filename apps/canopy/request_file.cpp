@@ -36,17 +36,17 @@ class RecordedSource final : public workload::RequestSource {
  private:
   Result<bool> ended() {
     if (!any_) return Error{path_ + ": the recording contains no request that began and ended in it"};
-    if (requests_->left_out() > 0 && !said_)
+    if (requests_->left_out() > 0 && !reported_)
       fmt::print(stderr, "canopy: {}: {} left out: they are incomplete in the recording\n", path_,
                  plural(requests_->left_out(), "request"));
-    said_ = true;
+    reported_ = true;
     return false;
   }
 
   std::unique_ptr<inspector::RecordedRequests> requests_;
   std::string path_;
   inspector::RecordedRequest recorded_;
-  bool any_ = false, said_ = false;
+  bool any_ = false, reported_ = false;
 };
 
 }  // namespace

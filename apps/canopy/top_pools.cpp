@@ -110,7 +110,7 @@ Result<std::uint64_t> tokens_of(const std::string& text, Units page_size) {
 Result<std::monostate> await_limit(Watched& watched, const std::string& name, std::size_t group, std::uint64_t limit) {
   using namespace std::chrono_literals;
   const MirrorPool& pool = watched.mirror.pool(group);
-  std::string said;
+  std::string printed;
   for (auto waited = 0ms;; waited += 50ms) {
     watched.take();
     const std::uint64_t to_drain = pool.draining();
@@ -120,7 +120,7 @@ Result<std::monostate> await_limit(Watched& watched, const std::string& name, st
     if (pool.limit == limit) {
       std::string words =
           fmt::format("  {} to drain, waiting for {}", plural(to_drain, "page"), waits_for(watched.mirror, group));
-      if (words != said && waited.count() % 500 == 0) fmt::print("{}\n", said = std::move(words));
+      if (words != printed && waited.count() % 500 == 0) fmt::print("{}\n", printed = std::move(words));
     } else if (waited > 10s) {
       return Error{
           fmt::format("the engine behind '{}' has not responded for 10 s; does its loop call Engine::poll()?", name)};

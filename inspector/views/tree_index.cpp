@@ -52,22 +52,22 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
           parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.last).first_child;
       for (; child != 0; child = mirror.node(child).next) {
         // Reads everything needed of a node at once, because each access to a distant node is slow.
-        const MirrorNode* told = &mirror.node(child);
-        const NodeState state = states_[child] = mirror.state(*told, group);
-        Node node{child, child, 1, parent.space, 1, 0, 0, told->length, told->length, state, false};
-        while (told->children == 1 && (folded.empty() || !folded.contains(told->id))) {
-          const std::uint32_t only = told->first_child;
+        const MirrorNode* one = &mirror.node(child);
+        const NodeState state = states_[child] = mirror.state(*one, group);
+        Node node{child, child, 1, parent.space, 1, 0, 0, one->length, one->length, state, false};
+        while (one->children == 1 && (folded.empty() || !folded.contains(one->id))) {
+          const std::uint32_t only = one->first_child;
           const MirrorNode& next = mirror.node(only);
-          const std::uint32_t hold = told->hold[group], below = next.hold[group];
+          const std::uint32_t hold = one->hold[group], below = next.hold[group];
           // In a whole-path group: one locked child and nothing else, so no lock ends here.
           if (mirror.state(next, group) != state || hold != (whole_path ? std::uint32_t{below != 0} : below)) break;
           states_[only] = state;
           node.last = only;
           node.own += next.length, node.tokens += next.length;
           ++node.chain, ++node.nodes;
-          told = &next;
+          one = &next;
         }
-        node.locks = told->hold[group];
+        node.locks = one->hold[group];
         nodes_.push_back(node);
         parents_.push_back(static_cast<std::uint32_t>(at));
       }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kAhead = 1 << 20;  // bytes in the outbox before the socket takes them
 constexpr std::size_t kPieces = 64;        // in one writev
-constexpr int kReads = 16;                 // of one connection before another one's turn
+constexpr int kReads = 16;                 // reads of one connection before another one's turn
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool Connection::open(const sockaddr_storage& address, socklen_t length, std::si
   }
   credentials_ = credentials;
   state_ = State::connecting;
-  watches_writable_ = true, said_something_ = false;
+  watches_writable_ = true, has_answered_ = false;
   silent_since_ = now;
   return true;
 }
@@ -72,7 +72,7 @@ void Connection::drop() {
 }
 
 void Connection::lose(const std::string& why, Blame blame) {
-  const bool useless = blame == Blame::server && !said_something_;
+  const bool useless = blame == Blame::server && !has_answered_;
   const std::string kept = why;  // may be trouble_
   drop();
   user_.closed(*this, kept, useless);
@@ -190,7 +190,7 @@ void Connection::Replies::element(const Element& element) {
     connection.trouble_ = "the server sent a list where none is expected";
     return;
   }
-  connection.said_something_ = true;
+  connection.has_answered_ = true;
   if (element.last) {
     connection.sent_.pop_front();
     if (command.kind == Command::Kind::get) connection.expected_ -= connection.record_bytes_;

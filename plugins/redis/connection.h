@@ -115,7 +115,7 @@ class Connection {
   Micros silent_since_ = kNever;
   const Way way_;
   State state_ = State::closed;
-  bool watches_writable_ = false, said_something_ = false;
+  bool watches_writable_ = false, has_answered_ = false;
 };
 
 }  // namespace canopy::redis

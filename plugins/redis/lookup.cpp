@@ -17,7 +17,8 @@ Lookup::Lookup() = default;
 
 Lookup::~Lookup() {
   // A request that cannot be cancelled is left to the C library.
-  if (state_ == State::asked && ::gai_cancel(&request_->what) == EAI_NOTCANCELED) static_cast<void>(request_.release());
+  if (state_ == State::pending && ::gai_cancel(&request_->what) == EAI_NOTCANCELED)
+    static_cast<void>(request_.release());
 }
 
 bool Lookup::set(const addrinfo* found) {
@@ -37,7 +38,7 @@ bool Lookup::leave(std::size_t number) {
 }
 
 void Lookup::begin(const Address& of) {
-  if (state() == State::asked) return;
+  if (state() == State::pending) return;
   known_.clear(), number_ = 0;
   if (of.host.empty()) {
     sockaddr_un unix_socket{};
@@ -66,11 +67,11 @@ void Lookup::begin(const Address& of) {
   gaicb* list[] = {&request_->what};
   const int error = ::getaddrinfo_a(GAI_NOWAIT, list, 1, &silent);
   if (error != 0) why_ = ::gai_strerror(error);
-  state_ = error == 0 ? State::asked : State::failed;
+  state_ = error == 0 ? State::pending : State::failed;
 }
 
 Lookup::State Lookup::state() {
-  if (state_ != State::asked) return state_;
+  if (state_ != State::pending) return state_;
   const int error = ::gai_error(&request_->what);
   if (error == EAI_INPROGRESS) return state_;
   if (error != 0) why_ = "the host has no known address: " + std::string(::gai_strerror(error));

@@ -15,7 +15,7 @@ namespace canopy::redis {
 /// take seconds.
 class Lookup {
  public:
-  enum class State { none, asked, known, failed };
+  enum class State { none, pending, known, failed };
   Lookup();
   ~Lookup();
   Lookup(const Lookup&) = delete;

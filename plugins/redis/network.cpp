@@ -110,7 +110,7 @@ void Network::down(Server& server, const std::string& why) {
   complain(server, why);
   server.backoff = std::clamp(2 * server.backoff, kLeastBackoff, kMostBackoff);
   server.down_until = now_ + random_.around(server.backoff);
-  if (server.lookup.state() != Lookup::State::asked && !server.address.host.empty())
+  if (server.lookup.state() != Lookup::State::pending && !server.address.host.empty())
     server.lookup.begin(server.address);
   wants_map_ = settings_.cluster;
   ++turn_of_;
@@ -122,7 +122,7 @@ void Network::down(Server& server, const std::string& why) {
 }
 
 void Network::fail(const Command& command) {
-  if (command.kind == Command::Kind::slots) asks_map_ = false;
+  if (command.kind == Command::Kind::slots) requests_map_ = false;
   else if (command.wanted()) user_.fail(command);
 }
 
@@ -199,7 +199,7 @@ bool Network::redirect(Server& from, Command command, std::string_view error) {
 }
 
 void Network::take_map(Server& from) {
-  asks_map_ = false;
+  requests_map_ = false;
   if (map_.ranges().empty()) return;  // it is requested again
   std::fill(owners_.begin(), owners_.end(), nullptr);
   for (const SlotRange& range : map_.ranges()) {
@@ -212,34 +212,34 @@ void Network::take_map(Server& from) {
 }
 
 void Network::complain(const Server& about, const std::string& why) {
-  if (said_.size() >= kMostSentences) return;
+  if (reported_.size() >= kMostSentences) return;
   std::string sentence = about.address.text() + ": " + printable(why);
   if (why.starts_with("WRONGPASS") || why.starts_with("ERR invalid password"))
     sentence += "; the password given by `password_from` or `password_file` is not this server's";
   else if (why.starts_with("NOAUTH")) sentence += "; give it a password with `password_from` or `password_file`";
   else if (why.starts_with("MOVED"))
     sentence = about.address.text() + ": this server belongs to a cluster; `cluster: true` is missing";
-  if (said_.insert(sentence).second) user_.say(sentence);
+  if (reported_.insert(sentence).second) user_.say(sentence);
 }
 
 Micros Network::turn() {
   const Micros now = now_;
   Micros again = now + kAtLeast;
-  if (wants_map_ && !asks_map_) {
-    if (now >= map_asked_ + kMapEvery || map_asked_ == 0) {
+  if (wants_map_ && !requests_map_) {
+    if (now >= map_requested_ + kMapEvery || map_requested_ == 0) {
       if (Server* server = any_server()) {
-        map_asked_ = now, asks_map_ = true;
+        map_requested_ = now, requests_map_ = true;
         give(*server, {.kind = Command::Kind::slots});
       }
     } else {
-      again = std::min(again, map_asked_ + kMapEvery);
+      again = std::min(again, map_requested_ + kMapEvery);
     }
   }
   for (std::size_t i = 0; i < servers_.size(); ++i) {  // a turn may add servers
     Server& server = *servers_[i];
     for (const auto& line : server.lines) {
       if (line->state() == Connection::State::closed && line->load() > 0) {
-        if (server.lookup.state() == Lookup::State::asked) again = std::min(again, now + kLookAgain);
+        if (server.lookup.state() == Lookup::State::pending) again = std::min(again, now + kLookAgain);
         else if (!start(server, *line))
           for (const Command& command : line->take_waiting()) fail(command);
       }

@@ -86,11 +86,11 @@ class Network final : ConnectionUser {
   std::vector<std::unique_ptr<Server>> servers_;  ///< the first ones are those of the settings
   std::vector<Server*> owners_;                   ///< owner of each slot; null: not known
   SlotsReply map_;
-  bool wants_map_, asks_map_ = false;
-  Micros map_asked_ = 0, now_ = 0;
+  bool wants_map_, requests_map_ = false;
+  Micros map_requested_ = 0, now_ = 0;
   std::size_t turn_of_ = 0;  ///< next server for commands without a known owner
   Random random_;
-  std::set<std::string> said_;
+  std::set<std::string> reported_;
 };
 
 }  // namespace canopy::redis

@@ -62,9 +62,9 @@ bool RespReader::read_buffer() {
       begin_ += 2;
       state_ = State::line;
       constexpr std::array kinds{Element::Kind::value, Element::Kind::text, Element::Kind::dropped};
-      tell({.kind = kinds[static_cast<std::size_t>(kept_)],
-            .number = static_cast<std::int64_t>(length_),
-            .text = kept_ == Kept::text ? std::string_view(text_) : std::string_view()});
+      report({.kind = kinds[static_cast<std::size_t>(kept_)],
+              .number = static_cast<std::int64_t>(length_),
+              .text = kept_ == Kept::text ? std::string_view(text_) : std::string_view()});
     } else {
       const std::string_view seen(buffer_.data() + begin_, there);
       const std::size_t end = seen.find('\n');
@@ -85,19 +85,19 @@ bool RespReader::read_buffer() {
 bool RespReader::read_line(std::string_view line) {
   const std::string_view rest = line.substr(1);
   if (line[0] == '+' || line[0] == '-') {
-    tell({.kind = line[0] == '+' ? Element::Kind::status : Element::Kind::error, .text = rest});
+    report({.kind = line[0] == '+' ? Element::Kind::status : Element::Kind::error, .text = rest});
     return true;
   }
   std::int64_t number = 0;
   if (!read_number(rest, number)) return false;
   if (line[0] == '$') return begin_string(number);
   if (line[0] == '*') return begin_array(number);
-  if (line[0] == ':') tell({.kind = Element::Kind::integer, .number = number});
+  if (line[0] == ':') report({.kind = Element::Kind::integer, .number = number});
   return line[0] == ':';
 }
 
 bool RespReader::begin_string(std::int64_t bytes) {
-  if (bytes == -1) tell({.kind = Element::Kind::nil});
+  if (bytes == -1) report({.kind = Element::Kind::nil});
   if (bytes < 0 || bytes > kLongestValue) return bytes == -1;
   left_ = length_ = static_cast<std::uint64_t>(bytes);
   target_ = depth_ == 0 ? sink_.place(length_) : nullptr;
@@ -111,10 +111,10 @@ bool RespReader::begin_string(std::int64_t bytes) {
 }
 
 bool RespReader::begin_array(std::int64_t elements) {
-  if (elements == -1) tell({.kind = Element::Kind::nil});
+  if (elements == -1) report({.kind = Element::Kind::nil});
   if (elements < 0 || elements > kMostElements) return elements == -1;
   if (elements == 0) {
-    tell({.kind = Element::Kind::array});
+    report({.kind = Element::Kind::array});
     return true;
   }
   if (depth_ == kDeepest) return false;
@@ -123,7 +123,7 @@ bool RespReader::begin_array(std::int64_t elements) {
   return true;
 }
 
-void RespReader::tell(Element element) {
+void RespReader::report(Element element) {
   while (depth_ > 0 && --pending_[depth_ - 1] == 0) --depth_;
   element.last = depth_ == 0;
   sink_.element(element);

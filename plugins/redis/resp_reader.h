@@ -71,7 +71,7 @@ class RespReader {
   bool begin_string(std::int64_t bytes);
   bool begin_array(std::int64_t elements);
   void take_body(std::size_t bytes);
-  void tell(Element element);
+  void report(Element element);
 
   ReplySink& sink_;
   State state_ = State::line;

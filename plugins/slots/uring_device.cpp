@@ -49,7 +49,7 @@ class UringDevice final : public Device {
     if (::io_uring_sq_ready(&ring_) > 0) ::io_uring_submit(&ring_);
   }
   void collect(std::vector<Transfer*>& ended, bool wait) override {
-    submit();  // what the kernel had no room for before
+    submit();  // calls that the kernel had no room for before
     // Without one in the kernel there is nothing to wait for.
     while (wait && on_the_way_ > 0 && ::io_uring_sq_ready(&ring_) == on_the_way_) ::usleep(1'000), submit();
     if (wait && on_the_way_ > 0) {

@@ -261,7 +261,7 @@ STORE_CASE("no two rows share an address and kernel page numbers reach them with
   REQUIRE(view.layers == 3);
   REQUIRE(view.page_size == watched.page_size());
   REQUIRE(view.segment_pages == kSegmentPages);
-  std::map<std::uint64_t, std::uint64_t> taken;  // where a page of a layer begins and ends
+  std::map<std::uint64_t, std::uint64_t> taken;  // begin and end of each page of a layer
   for (std::size_t s = 0; s < 3; ++s) {
     const KvStream& stream = view.stream[s];
     CHECK(stream.row_bytes == watched.store().streams()[s].row_bytes);

@@ -294,23 +294,23 @@ STORAGE_CASES("random calls agree with a map of the records that may exist", {kS
   Random random(caller.record_bytes());
   const PageKey spaces[] = {kSpace, kOther};
   std::set<std::pair<std::uint32_t, std::uint32_t>> may_be_there;  // path and page
-  struct Asked {
+  struct Question {
     std::uint64_t ticket;
     std::uint32_t path, pages;
     std::set<std::pair<std::uint32_t, std::uint32_t>> then;  ///< may_be_there, and records put until its end
     bool each;
   };
-  std::vector<Asked> asked;
+  std::vector<Question> questions;
   const auto settle = [&] {
     caller.wait_all();
-    for (const Asked& one : asked) {
+    for (const Question& one : questions) {
       const Ended ended = caller.ended(one.ticket);
       for (std::uint32_t page = 0; page < one.pages; ++page)
         if (one.each ? ended.fates[page] == Fate::done : page < ended.found)
           if (!one.then.contains({one.path, page}))
             disagree("page {} of path {} exists, but it was not put, or was flushed since", page, one.path);
     }
-    asked.clear();
+    questions.clear();
   };
   for (std::uint64_t i = 0; i < with_effort(600); ++i) {
     const std::uint32_t number = random.below(12), pages = 1 + random.below(12);
@@ -333,19 +333,19 @@ STORAGE_CASES("random calls agree with a map of the records that may exist", {kS
         caller.put(space, path_of(number, pages));
         for (std::uint32_t page = 0; page < pages; ++page) {
           may_be_there.insert({number, page});
-          for (Asked& one : asked) one.then.insert({number, page});
+          for (Question& one : questions) one.then.insert({number, page});
         }
         break;
       case 7:
       case 8:
       case 9:
-        asked.push_back({caller.find(space, path_of(number, pages)), number, pages, may_be_there, false});
+        questions.push_back({caller.find(space, path_of(number, pages)), number, pages, may_be_there, false});
         break;
       case 10:
-        asked.push_back({caller.find_each(space, path_of(number, pages)), number, pages, may_be_there, true});
+        questions.push_back({caller.find_each(space, path_of(number, pages)), number, pages, may_be_there, true});
         break;
       default:
-        asked.push_back({caller.get(space, path_of(number, pages)), number, pages, may_be_there, true});
+        questions.push_back({caller.get(space, path_of(number, pages)), number, pages, may_be_there, true});
     }
     if (random.one_in(2)) caller.poll(1 + random.below(4));
   }

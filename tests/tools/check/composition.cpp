@@ -157,7 +157,7 @@ class Text {
   const Registry& registry_;
   Random random_;
   std::uint32_t page_ = 1;
-  std::uint64_t tokens_ = 0;  ///< of the first group, if it has a limit
+  std::uint64_t tokens_ = 0;  ///< limit of the first group, if it has one
 };
 
 }  // namespace

@@ -241,8 +241,8 @@ class FaultyIndex final : public PrefixIndex {
     matched_ = true;
     return inner_->match(key, request);
   }
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override {
-    GroupPages evicted = inner_->evict(group, pages, cause, told);
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) override {
+    GroupPages evicted = inner_->evict(group, pages, cause, visitor);
     drop_one(evicted, Lie::forgets);
     return evicted;
   }
