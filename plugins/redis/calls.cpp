@@ -20,19 +20,15 @@ void Calls::set_time(Micros now) {
 }
 
 void Calls::begin(Call& call) {
-  if (call.kind == Call::Kind::flush) {
-    call.fate = Fate::failed;
-    return epochs_.flush(call, now_);
-  }
+  if (call.kind == Call::Kind::flush) return epochs_.flush(call, now_);
   const std::size_t records = call.keys.size();
-  call.fate = Fate::late;  // until something else is known
-  call.fates.assign(call.kind == Call::Kind::find ? 0 : records, Fate::late);
-  call.states.assign(records, kUnknown);
+  call.fates.assign(records, Fate::late);  // until something else is known
+  call.stored.assign(records, false);
   call.blocks.clear();
-  call.found = call.round = 0;
-  call.flushed = false;
-  call.cut = static_cast<std::uint32_t>(records);
-  deadlines_.emplace(call.deadline, &call);
+  call.round = 0;
+  call.outdated = false;
+  call.refused = static_cast<std::uint32_t>(records);
+  deadlines_.emplace(call.until_us, &call);
   Space& space = epochs_.use(call.space, now_);
   call.epoch = space.epoch;
   if (space.known) return start(call);
@@ -82,10 +78,8 @@ void Calls::answered(Call& call) {
 }
 
 void Calls::finish(Call& call) {
-  if (call.kind == Call::Kind::find) finish_find(call);
   if (call.kind == Call::Kind::put) finish_put(call);
-  if (call.kind != Call::Kind::find) call.fate = fate_of(call.fates);
-  deadlines_.erase({call.deadline, &call});
+  deadlines_.erase({call.until_us, &call});
   mailbox_.ended(call);
 }
 
@@ -93,9 +87,8 @@ void Calls::expire(Call& call) {
   if (Space* space = std::exchange(call.parked_in, nullptr)) std::erase(space->parked, &call);
   ++call.unanswered;  // a command that fails while it is forgotten does not end the call
   network_.forget(&call);
-  if (call.kind != Call::Kind::find) return finish(call);
-  deadlines_.erase({call.deadline, &call});
-  mailbox_.ended(call);  // the records known so far may not be the first ones
+  if (call.kind == Call::Kind::find) std::ranges::fill(call.fates, Fate::late);  // not a part of the answer
+  finish(call);
 }
 
 Micros Calls::turn() {
@@ -111,12 +104,11 @@ void Calls::unpark(Space& space) {
     call->parked_in = nullptr;
     call->epoch = space.epoch;
     // A put under the new epoch would be found after the flush.
-    if (space.known && !(call->flushed && call->kind == Call::Kind::put)) {
+    if (space.known && !(call->outdated && call->kind == Call::Kind::put)) {
       start(*call);
       continue;
     }
-    std::fill(call->fates.begin(), call->fates.end(), Fate::failed);
-    std::fill(call->states.begin(), call->states.end(), kFailed);
+    std::ranges::fill(call->fates, Fate::failed);
     finish(*call);
   }
 }
@@ -132,7 +124,7 @@ void Calls::epoch_answered(const Command& command, bool done) {
   const std::vector<Call*> ended(space.flushes.begin(), last + 1);
   space.flushes.erase(space.flushes.begin(), last + 1);
   for (Call* const flush : ended) {
-    flush->fate = done ? Fate::done : Fate::failed;
+    flush->fates[0] = done ? Fate::done : Fate::failed;
     mailbox_.ended(*flush);
   }
 }
@@ -157,7 +149,7 @@ bool Calls::encode(Command& command, Outbox& outbox) {
   const std::size_t i = command.index;
   const auto record = [&](std::size_t of) { return names_.record(call.keys[of], call.epoch); };
   if (command.kind == Kind::set) {
-    if (i > call.cut) {  // finish_put() sets its fate
+    if (i > call.refused) {  // finish_put() sets its fate
       answered(call);
       return false;
     }
@@ -181,7 +173,7 @@ bool Calls::encode(Command& command, Outbox& outbox) {
 
 std::byte* Calls::place(const Command& command, std::uint64_t bytes) {
   if (command.kind != Command::Kind::get || bytes != record_bytes_) return nullptr;
-  return const_cast<std::byte*>(command.call->records[command.index]);  // memory for the results of get()
+  return command.call->records[command.index];
 }
 
 void Calls::answer(const Command& command, const Element& element) {
@@ -217,9 +209,8 @@ void Calls::fail(const Command& command) {
     return epoch_answered(command, false);
   }
   Call& call = *command.call;
-  if (call.kind == Call::Kind::find) call.states[command.index + (command.kind == Command::Kind::exists_all)] = kFailed;
-  if (call.kind == Call::Kind::find_each || call.kind == Call::Kind::get) call.fates[command.index] = Fate::failed;
   if (call.kind == Call::Kind::put) not_kept(call, command.index, Fate::failed);
+  else call.fates[command.index + (command.kind == Command::Kind::exists_all)] = Fate::failed;
   answered(call);
 }
 

@@ -24,15 +24,6 @@ class Calls final : CommandUser {
   Micros turn();
 
  private:
-  /// The state of a record.
-  enum State : std::uint8_t {
-    kUnknown,
-    kThere,
-    kNotThere,
-    kFailed,
-    kStored,  ///< for a put: stored by this call
-  };
-
   bool encode(Command& command, Outbox& outbox) override;
   std::byte* place(const Command& command, std::uint64_t bytes) override;
   void answer(const Command& command, const Element& element) override;
@@ -50,7 +41,6 @@ class Calls final : CommandUser {
 
   // Steps of each kind of call, in steps.cpp.
   void ask_next_of_find(Call& call);
-  void finish_find(Call& call);
   void find_answered(Call& call, const Command& command, const Element& element);
   void get_answered(Call& call, const Command& command, const Element& element);
   void put_answered(Call& call, const Command& command, const Element& element);
@@ -65,7 +55,7 @@ class Calls final : CommandUser {
   RecordNames names_;
   Network network_;
   Epochs epochs_;
-  std::set<std::pair<Micros, Call*>> deadlines_;
+  std::set<std::pair<Micros, Call*>> deadlines_;  ///< by AsyncCall::until_us
   Micros now_ = 0;
 };
 

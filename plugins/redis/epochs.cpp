@@ -59,7 +59,7 @@ void Epochs::flush(Call& call, Micros now) {
   Space& space = use(call.space, now);
   if (space.known) space.dead.push_back(space.epoch);
   if (space.dead.size() > kMostDead) space.dead.pop_front();
-  for (Call* const parked : space.parked) parked->flushed = true;
+  for (Call* const parked : space.parked) parked->outdated = true;
   space.epoch = call.epoch = random_.next();
   space.known = space.unsaved = true;
   if (!std::exchange(space.flushed, true)) flushed_.push_back(&space);

@@ -20,9 +20,9 @@ void Calls::ask_next_of_find(Call& call) {
     for (std::size_t i = begin; i < end; ++i) ask(call, Command::Kind::exists, i);
   };
   const auto unknown_from = [&](std::size_t begin) {
-    const auto first = std::find_if(call.states.begin() + static_cast<std::ptrdiff_t>(begin), call.states.end(),
-                                    [](std::uint8_t state) { return state != kThere; });
-    return static_cast<std::size_t>(first - call.states.begin());
+    const auto first = std::find_if(call.fates.begin() + static_cast<std::ptrdiff_t>(begin), call.fates.end(),
+                                    [](Fate fate) { return fate != Fate::done; });
+    return static_cast<std::size_t>(first - call.fates.begin());
   };
   ++call.round;
   if (call.round == 1) {
@@ -32,7 +32,7 @@ void Calls::ask_next_of_find(Call& call) {
     for (const std::uint32_t head : call.blocks) ask(call, Command::Kind::exists, head);
   } else if (call.round == 2 && call.blocks.size() > 1) {
     const auto absent = std::find_if(call.blocks.begin(), call.blocks.end(),
-                                     [&](std::uint32_t head) { return call.states[head] != kThere; });
+                                     [&](std::uint32_t head) { return call.fates[head] != Fate::done; });
     for (auto block = call.blocks.begin(); block != absent; ++block) {
       const std::size_t end = end_of_block(call, *block);
       if (block + 1 == absent) ask_each(*block + 1, end);
@@ -40,7 +40,7 @@ void Calls::ask_next_of_find(Call& call) {
     }
   } else if (call.round == 3) {
     const std::size_t hole = unknown_from(0);
-    if (hole == records || call.states[hole] != kUnknown) return;
+    if (hole == records || call.fates[hole] != Fate::late) return;
     const auto next = std::upper_bound(call.blocks.begin(), call.blocks.end(), hole);
     ask_each(hole, next == call.blocks.end() ? records : *next);
   }
@@ -50,22 +50,15 @@ void Calls::find_answered(Call& call, const Command& command, const Element& ele
   const std::size_t i = command.index;
   const bool whole = command.kind == Command::Kind::exists_all;
   if (element.kind != Element::Kind::integer) {
-    call.states[i + (whole ? 1 : 0)] = kFailed;
+    call.fates[i + (whole ? 1 : 0)] = Fate::failed;
   } else if (!whole) {
-    call.states[i] = element.number > 0 ? kThere : kNotThere;
+    call.fates[i] = element.number > 0 ? Fate::done : Fate::absent;
   } else {
     const std::size_t end = end_of_block(call, i);
     if (element.number != static_cast<std::int64_t>(end - i - 1)) return;
-    std::fill(call.states.begin() + static_cast<std::ptrdiff_t>(i),
-              call.states.begin() + static_cast<std::ptrdiff_t>(end), kThere);
+    std::fill(call.fates.begin() + static_cast<std::ptrdiff_t>(i),
+              call.fates.begin() + static_cast<std::ptrdiff_t>(end), Fate::done);
   }
-}
-
-void Calls::finish_find(Call& call) {
-  const auto first = std::find_if(call.states.begin(), call.states.end(), [](std::uint8_t s) { return s != kThere; });
-  call.found = static_cast<std::uint32_t>(first - call.states.begin());
-  // If the reachable servers have a part of it, that part is the result.
-  call.fate = call.found == 0 && call.states[0] == kFailed ? Fate::failed : Fate::done;
 }
 
 void Calls::get_answered(Call& call, const Command& command, const Element& element) {
@@ -102,30 +95,24 @@ void Calls::put_answered(Call& call, const Command& command, const Element& elem
     return;
   }
   call.fates[i] = Fate::done;  // nil: another process stored it first
-  if (element.kind == Element::Kind::status) call.states[i] = kStored;
+  if (element.kind == Element::Kind::status) call.stored[i] = true;
 }
 
 void Calls::not_kept(Call& call, std::size_t index, Fate why) {
   call.fates[index] = why;
-  call.cut = std::min(call.cut, static_cast<std::uint32_t>(index));
+  call.refused = std::min(call.refused, static_cast<std::uint32_t>(index));
 }
 
 void Calls::finish_put(Call& call) {
-  const auto bad = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
-  for (auto i = static_cast<std::size_t>(bad - call.fates.begin()); i < call.fates.size(); ++i) {
-    call.fates[i] = *bad;
-    if (call.states[i] == kStored) remove(call, i);
-  }
+  for (std::size_t i = call.cut(); i < call.fates.size(); ++i)
+    if (call.stored[i]) remove(call, i);
 }
 
 void Calls::remove(const Call& of, std::size_t index) {
-  Call& call = mailbox_.own();
-  call.kind = Call::Kind::remove;
-  call.space = of.space, call.epoch = of.epoch;
-  call.keys.assign(1, of.keys[index]);
-  call.fates.clear(), call.states.clear();
-  call.deadline = of.deadline + 1'000'000;
-  deadlines_.emplace(call.deadline, &call);
+  constexpr Micros kPatience = 1'000'000;
+  Call& call = mailbox_.own(Call::Kind::remove, of.space, {&of.keys[index], 1}, now_ + kPatience);
+  call.epoch = of.epoch;
+  deadlines_.emplace(call.until_us, &call);
   start(call);
 }
 

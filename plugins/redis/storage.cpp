@@ -1,11 +1,10 @@
 #include <canopy/base/own_fd.h>
-#include <canopy/helpers/storage_of_one_process.h>
+#include <canopy/helpers/async_calls.h>
 #include <canopy/plugin.h>
 #include <sys/epoll.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <system_error>
@@ -19,13 +18,7 @@ namespace canopy::redis {
 
 namespace {
 
-Micros now() {
-  return static_cast<Micros>(
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
-
-constexpr Micros kFlushPatience = 1'000'000;
+constexpr Micros kPatience = 1'000'000;  // with a remove, and with a flush
 
 OwnFd epoll() {
   OwnFd epoll([] { return UniqueFd(::epoll_create1(EPOLL_CLOEXEC)); });
@@ -34,8 +27,8 @@ OwnFd epoll() {
 }
 
 /// Records on Redis, Valkey, or a cluster of them. The caller's thread puts calls into a mailbox; a thread of the
-/// storage communicates with the servers. For one process (StorageOfOneProcess).
-class RedisStorage final : public PageStorage {
+/// storage communicates with the servers.
+class RedisStorage final : public StorageTransport<Call> {
  public:
   struct Config {
     std::string at = "127.0.0.1:6379";
@@ -58,9 +51,12 @@ class RedisStorage final : public PageStorage {
     }
   };
 
-  RedisStorage(const Config& config, const Context& context)
+  RedisStorage(const Config& config, const PageStorage::Context& context)
       : epoll_(epoll()),
-        calls_(context, settings(config, context), Micros{config.refresh} * 1'000'000, mailbox_, epoll_.get()) {
+        mailbox_(calls_),
+        work_(context, settings(config, context), Micros{config.refresh} * 1'000'000, mailbox_, epoll_.get()) {
+    if (!calls_.open_descriptor())
+      throw std::system_error(errno, std::generic_category(), "no file descriptor for results");
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, mailbox_.posted(), &event) != 0)
@@ -76,41 +72,18 @@ class RedisStorage final : public PageStorage {
     return {.exact = false, .shared = true, .durable = true, .batch = 64, .calls = 8};
   }
 
-  void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-            std::uint64_t within_us) override {
-    mailbox_.post(call(Call::Kind::find, ticket, space, keys, within_us));
-  }
-  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                 std::uint64_t within_us) override {
-    mailbox_.post(call(Call::Kind::find_each, ticket, space, keys, within_us));
-  }
-  void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-           std::span<std::byte* const> records, std::uint64_t within_us) override {
-    Call& to = call(Call::Kind::get, ticket, space, keys, within_us);
-    to.records.assign(records.begin(), records.end());
-    mailbox_.post(to);
-  }
-  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-           std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override {
-    Call& to = call(Call::Kind::put, ticket, space, keys, within_us);
-    to.records.assign(records.begin(), records.end());
-    to.keep_s = keep_s;
-    mailbox_.post(to);
-  }
+  void begin(Call& call) override { mailbox_.post(call); }
   void remove(const PageKey& space, std::span<const PageKey> keys) override {
-    mailbox_.post(call(Call::Kind::remove, 0, space, keys, 1'000'000));
+    mailbox_.post(mailbox_.own(Call::Kind::remove, space, keys, monotonic_us() + kPatience));
   }
   bool flush(const PageKey& space) override {
-    return mailbox_.flush(call(Call::Kind::flush, 0, space, {}, 0), kFlushPatience);
+    return mailbox_.flush(mailbox_.own(Call::Kind::flush, space, {}, 0), kPatience);
   }
-
-  std::size_t poll(std::span<StorageDone> done) override { return mailbox_.poll(done); }
-  int descriptor() const override { return mailbox_.told(); }
   /// A server's records belong to all its users, and take no memory of this process.
-  StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited, mailbox_.broken() ? 1U : 0U}; }
+  StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited, calls_.is_broken() ? 1U : 0U}; }
 
  private:
-  static Network::Settings settings(const Config& config, const Context& context) {
+  static Network::Settings settings(const Config& config, const PageStorage::Context& context) {
     auto servers = read_addresses(config.at);
     if (!servers) throw std::invalid_argument(servers.error().text);
     if (servers->size() > 1 && !config.cluster)
@@ -127,17 +100,6 @@ class RedisStorage final : public PageStorage {
             context.record_bytes};
   }
 
-  Call& call(Call::Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-             std::uint64_t within_us) {
-    Call& call = mailbox_.blank();
-    call.kind = kind, call.ticket = ticket, call.space = space;
-    call.keys.assign(keys.begin(), keys.end());
-    call.fates.assign(kind == Call::Kind::find ? 0 : keys.size(), Fate::failed);
-    constexpr Micros kYears = Micros{1} << 60;
-    call.deadline = now() + std::min(within_us, kYears);
-    return call;
-  }
-
   /// An exception, which is one of memory, may leave the calls half done, and the time for a call goes on: all fail.
   void run() noexcept {
     try {
@@ -151,23 +113,23 @@ class RedisStorage final : public PageStorage {
     std::vector<Call*> posted;
     std::array<epoll_event, 64> events;
     while (mailbox_.take(posted)) {
-      calls_.set_time(now());
-      for (Call* call : posted) calls_.begin(*call);
+      work_.set_time(monotonic_us());
+      for (Call* call : posted) work_.begin(*call);
       posted.clear();
-      const Micros again = calls_.turn(), after = now();
+      const Micros again = work_.turn(), after = monotonic_us();
       const int wait_ms = again > after ? static_cast<int>((again - after + 999) / 1000) : 0;
       const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
-      calls_.set_time(now());
+      work_.set_time(monotonic_us());
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
-        if (event.data.ptr != nullptr) calls_.on_event(event.data.ptr, event.events);  // otherwise calls were posted
+        if (event.data.ptr != nullptr) work_.on_event(event.data.ptr, event.events);  // otherwise calls were posted
       }
     }
   }
 
   OwnFd epoll_;
   Mailbox mailbox_;
-  Calls calls_;
+  Calls work_;
   std::thread thread_;
 };
 
@@ -175,5 +137,5 @@ class RedisStorage final : public PageStorage {
 
 }  // namespace canopy::redis
 
-CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PageStorage, canopy::StorageOfOneProcess<canopy::redis::RedisStorage>>(
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PageStorage, canopy::AsyncStorage<canopy::redis::RedisStorage>>(
                            "redis", "records on Redis, Valkey, or a cluster of them, shared with other processes"));

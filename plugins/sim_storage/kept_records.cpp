@@ -4,8 +4,7 @@
 
 namespace canopy::sim_storage {
 
-std::size_t KeptRecords::put(const PageKey& space, std::span<const PageKey> keys,
-                             std::span<const std::byte* const> records) {
+std::size_t KeptRecords::put(const PageKey& space, std::span<const PageKey> keys, std::span<std::byte* const> records) {
   use(keys);  // existing records are not evicted for later ones of this call
   std::uint64_t room = most_ - static_cast<std::uint64_t>(
                                    std::count_if(keys.begin(), keys.end(), [&](const auto& key) { return has(key); }));

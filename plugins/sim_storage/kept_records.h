@@ -18,7 +18,7 @@ class KeptRecords {
   std::uint64_t size() const { return by_key_.size(); }
   bool has(const PageKey& key) const { return by_key_.contains(key); }
   /// Stores the records in order. Returns the number of records that are stored; there was no room for the rest.
-  std::size_t put(const PageKey& space, std::span<const PageKey> keys, std::span<const std::byte* const> records);
+  std::size_t put(const PageKey& space, std::span<const PageKey> keys, std::span<std::byte* const> records);
   /// Copies the record if it exists. Returns false if it does not.
   bool get(const PageKey& key, std::byte* record) const;
   void use(std::span<const PageKey> keys);

@@ -1,4 +1,5 @@
 #include <canopy/base/random.h>
+#include <canopy/helpers/async_calls.h>
 #include <canopy/plugin.h>
 
 #include <algorithm>
@@ -11,9 +12,14 @@ namespace {
 
 using namespace canopy;
 
-/// A storage in memory for tests and replays. It reads no clock and has no thread: a call does its work when poll()
+/// A call, and the number of polls that it still waits.
+struct SimCall : AsyncCall {
+  std::uint64_t polls = 0;
+};
+
+/// A storage in memory for tests and replays. It looks at no clock and has no thread: a call does its work when poll()
 /// ends it, and the results depend only on the calls and the seed. The option of a fault is n for one in n; 0: never.
-class SimStorage final : public PageStorage {
+class SimStorage final : public StorageTransport<SimCall> {
  public:
   struct Config {
     std::uint64_t capacity = 0, seed = 1, linger = 0;
@@ -33,7 +39,7 @@ class SimStorage final : public PageStorage {
     }
   };
 
-  SimStorage(const Config& config, const Context& context)
+  SimStorage(const Config& config, const PageStorage::Context& context)
       : config_(config),
         record_bytes_(context.record_bytes),
         records_(record_bytes_, config.capacity ? config.capacity / record_bytes_ : kUnlimited),
@@ -41,130 +47,88 @@ class SimStorage final : public PageStorage {
 
   StorageTraits traits() const override { return {.exact = true}; }
 
-  void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t) override {
-    begin(Kind::find, ticket, space, keys);
-  }
-  void find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t) override {
-    begin(Kind::find_each, ticket, space, keys);
-  }
-  void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-           std::span<std::byte* const> records, std::uint64_t) override {
-    begin(Kind::get, ticket, space, keys, {records.begin(), records.end()});
-  }
-  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-           std::span<const std::byte* const> records, std::uint64_t, std::uint32_t) override {
-    begin(Kind::put, ticket, space, keys, {}, {records.begin(), records.end()});
+  void begin(SimCall& call) override {
+    begun_.push_back(&call);
+    call.polls = chance_.remainder(config_.linger + 1);
   }
   void remove(const PageKey&, std::span<const PageKey> keys) override {
     for (const PageKey& key : keys) records_.forget(key);
   }
   bool flush(const PageKey& space) override {
     records_.forget_all(space);
-    for (Call& call : begun_)
-      if (call.space == space) call.flushed = true;
     return true;
   }
-
-  std::size_t poll(std::span<StorageDone> done) override {
-    ended_.clear();
-    ended_.reserve(std::min(done.size(), begun_.size()));  // a call that has left one list is in the other
+  void advance(std::size_t most) override {
+    std::vector<SimCall*> ending;
+    ending.reserve(std::min(most, begun_.size()));  // a call that has left one list is in the other
     for (std::size_t i = 0; i < begun_.size();)
-      if (begun_[i].polls > 0) {
-        --begun_[i++].polls;
-      } else if (ended_.size() < done.size()) {
+      if (begun_[i]->polls > 0) {
+        --begun_[i++]->polls;
+      } else if (ending.size() < most) {
         // Any call that may end now.
         std::size_t other = i + chance_.remainder(begun_.size() - i);
-        if (begun_[other].polls > 0) other = i;
+        if (begun_[other]->polls > 0) other = i;
         std::swap(begun_[i], begun_[other]);
-        ended_.push_back(std::move(begun_[i]));
+        ending.push_back(begun_[i]);
         begun_.erase(begun_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
         ++i;
       }
-    for (std::size_t i = 0; i < ended_.size(); ++i) done[i] = end(ended_[i]);
-    return ended_.size();
+    for (SimCall* const call : ending) end(*call);
   }
   StorageUse use() const override {
     return {config_.capacity ? config_.capacity : kUnlimited, records_.size() * record_bytes_, records_.size()};
   }
 
  private:
-  enum class Kind { find, find_each, get, put };
-  struct Call {
-    Kind kind;
-    std::uint64_t ticket, polls;  ///< polls: how many it still waits
-    PageKey space;
-    std::vector<PageKey> keys;
-    std::vector<std::byte*> targets{};
-    std::vector<const std::byte*> sources{};
-    std::vector<Fate> fates{};
-    bool flushed = false;  ///< true if its space was flushed since it began
-  };
-
   bool falls(std::uint32_t one_in) { return one_in > 0 && chance_.one_in(one_in); }
 
-  /// Adds a whole call, with the memory of its results, or throws.
-  void begin(Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-             std::vector<std::byte*> targets = {}, std::vector<const std::byte*> sources = {}) {
-    Call call{kind, ticket, 0, space, {keys.begin(), keys.end()}, std::move(targets), std::move(sources)};
-    call.fates.resize(kind == Kind::find ? 0 : keys.size());
-    begun_.push_back(std::move(call));
-    begun_.back().polls = chance_.remainder(config_.linger + 1);
-  }
-
-  StorageDone end(Call& call) {
+  void end(SimCall& call) {
     try {
-      return end_of(call);
+      run(call);
     } catch (const std::bad_alloc&) {  // in a put: the records kept so far may stay
       std::ranges::fill(call.fates, Fate::failed);
-      return {.ticket = call.ticket, .fate = Fate::failed, .fates = call.fates};
     }
+    calls_.end(call);
   }
-  StorageDone end_of(Call& call) {
+  void run(SimCall& call) {
     // The result of the whole call, and the number of records that it reaches.
     Fate fault = Fate::done;
     if (falls(config_.late)) fault = Fate::late;
     else if (falls(config_.failed)) fault = Fate::failed;
-    else if (call.kind == Kind::put && falls(config_.full)) fault = Fate::full;
-    StorageDone done{.ticket = call.ticket, .fate = fault, .fates = {}};
-    if (call.kind == Kind::find) {
-      if (fault == Fate::done) done.found = count_found(call.keys);
-      return done;
-    }
-    const std::size_t reached = fault == Fate::done ? call.keys.size() : chance_.remainder(call.keys.size());
+    else if (call.kind == AsyncCall::Kind::put && falls(config_.full)) fault = Fate::full;
     std::ranges::fill(call.fates, fault);
-    if (call.kind == Kind::find_each) end_find_each(call, reached);
-    else if (call.kind == Kind::get) end_get(call, reached);
-    else end_put(call, reached);
-    done.fate = fate_of(call.fates);
-    done.fates = call.fates;
-    return done;
+    const bool looks = call.kind == AsyncCall::Kind::find;
+    if (looks && fault != Fate::done) return;
+    const std::size_t reached = fault == Fate::done ? call.keys.size() : chance_.remainder(call.keys.size());
+    if (looks || call.kind == AsyncCall::Kind::find_each) look(call, reached);
+    else if (call.kind == AsyncCall::Kind::get) get(call, reached);
+    else put(call, reached);
   }
-  std::uint32_t count_found(std::span<const PageKey> keys) const {
-    const auto absent = std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return !records_.has(key); });
-    return static_cast<std::uint32_t>(absent - keys.begin());
+  void look(SimCall& call, std::size_t reached) const {
+    for (std::size_t i = 0; i < reached; ++i) {
+      call.fates[i] = records_.has(call.keys[i]) ? Fate::done : Fate::absent;
+      if (call.kind == AsyncCall::Kind::find && call.fates[i] == Fate::absent) return;
+    }
   }
-  void end_find_each(Call& call, std::size_t reached) const {
-    for (std::size_t i = 0; i < reached; ++i) call.fates[i] = records_.has(call.keys[i]) ? Fate::done : Fate::absent;
-  }
-  void end_get(Call& call, std::size_t reached) {
+  void get(SimCall& call, std::size_t reached) {
     for (std::size_t i = 0; i < call.keys.size(); ++i) {
       if (i >= reached) {  // a part of it may have been read
-        std::fill_n(call.targets[i], chance_.remainder(record_bytes_), std::byte{0xA5});
+        std::fill_n(call.records[i], chance_.remainder(record_bytes_), std::byte{0xA5});
         continue;
       }
       if (falls(config_.absent)) records_.forget(call.keys[i]);
-      const bool there = records_.get(call.keys[i], call.targets[i]);
+      const bool there = records_.get(call.keys[i], call.records[i]);
       call.fates[i] = there ? Fate::done : Fate::absent;
-      if (there && falls(config_.damaged)) damage(call.targets[i]);
+      if (there && falls(config_.damaged)) damage(call.records[i]);
     }
     records_.use(call.keys);
   }
-  void end_put(Call& call, std::size_t reached) {
+  void put(SimCall& call, std::size_t reached) {
     const auto keys = std::span(call.keys).first(reached);
-    const std::size_t kept = call.flushed ? reached : records_.put(call.space, keys, call.sources);
+    const std::size_t kept = call.flushed ? reached : records_.put(call.space, keys, call.records);
     for (std::size_t i = 0; i < reached; ++i) call.fates[i] = i < kept ? Fate::done : Fate::full;
-    if (kept < reached) std::fill(call.fates.begin() + static_cast<std::ptrdiff_t>(kept), call.fates.end(), Fate::full);
+    call.cut();
     for (const PageKey& key : keys.first(kept))
       if (falls(config_.forgets)) records_.forget(key);
   }
@@ -191,9 +155,10 @@ class SimStorage final : public PageStorage {
   std::uint64_t record_bytes_;
   sim_storage::KeptRecords records_;
   Random chance_;
-  std::vector<Call> begun_, ended_;  ///< ended_: results of the last poll()
+  std::vector<SimCall*> begun_;
 };
 
 }  // namespace
 
-CANOPY_PLUGIN("1.0.0", provide<PageStorage, SimStorage>("sim_storage", "keeps records in memory, with seeded faults"));
+CANOPY_PLUGIN("1.0.0", provide<PageStorage, AsyncStorage<SimStorage>>("sim_storage",
+                                                                      "keeps records in memory, with seeded faults"));

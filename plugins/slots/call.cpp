@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 namespace canopy::slots {
 
@@ -11,32 +10,18 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 1 << 20;
 constexpr std::uint32_t kMostPieces = 256;
 
-Clock::time_point after(std::uint64_t us) {
-  // An hour is longer than any call takes, and no sum overflows.
-  constexpr std::uint64_t kHour = 3'600'000'000;
-  return Clock::now() + std::chrono::microseconds(std::min(us, kHour));
-}
-
 }  // namespace
 
-void Call::reset(Kind as, std::uint64_t number, const PageKey& in, std::span<const PageKey> of,
-                 std::uint64_t within_us) {
-  kind = as;
-  ticket = number;
-  space = in;
-  until = after(within_us);
-  found = 0;
-  flushed = false;
-  keys.assign(of.begin(), of.end());
-  slots.assign(of.size(), kNoSlot);
-  fates.assign(as == Kind::find ? 0 : of.size(), Fate::done);
-  unsure.assign(of.size(), 0);
-  has_head.assign(of.size(), 0);
+void Call::reset() {
+  slots.assign(keys.size(), kNoSlot);
+  unsure.assign(keys.size(), 0);
+  has_head.assign(keys.size(), 0);
+  std::ranges::fill(fates, Fate::done);
   transfers.clear();
   begun = ended = 0;
 }
 
-void Call::plan(const SlotFiles& files, std::uint32_t id, bool unsure_only) {
+void Call::plan(const SlotFiles& files, bool unsure_only) {
   const Shape& shape = files.shape();
   pieces.clear();
   transfers.clear();
@@ -51,7 +36,7 @@ void Call::plan(const SlotFiles& files, std::uint32_t id, bool unsure_only) {
     transfer.offset = offset;
     transfer.count = 1;
     transfer.bytes = bytes;
-    transfer.call = id;
+    transfer.call = this;
     transfer.first_record = record;
     transfer.records = 1;
     transfers.push_back(transfer);
@@ -69,17 +54,17 @@ void Call::plan(const SlotFiles& files, std::uint32_t id, bool unsure_only) {
         transfers.back().bytes + shape.record_bytes <= kPieceBytes) {
       Transfer& with = transfers.back();
       iovec& last = pieces.back();
-      if (static_cast<std::byte*>(last.iov_base) + last.iov_len == memory[record]) {
+      if (static_cast<std::byte*>(last.iov_base) + last.iov_len == records[record]) {
         last.iov_len += shape.record_bytes;
       } else {
-        pieces.push_back({memory[record], shape.record_bytes});
+        pieces.push_back({records[record], shape.record_bytes});
         ++with.count;
       }
       with.bytes += shape.record_bytes;
       ++with.records;
     } else {
       for (std::uint64_t at = 0; at < shape.record_bytes; at += kPieceBytes)
-        add(record, memory[record] + at, offset + at, std::min(kPieceBytes, shape.record_bytes - at));
+        add(record, records[record] + at, offset + at, std::min(kPieceBytes, shape.record_bytes - at));
     }
     before = shape.record_bytes > kPieceBytes || transfers.back().count == kMostPieces ? kNoSlot : slot;
   }

@@ -9,6 +9,8 @@
 
 namespace canopy::slots {
 
+struct Call;
+
 /// A read of bytes of one file into pieces of memory, or a write from them.
 struct Transfer {
   int file = -1;
@@ -19,7 +21,8 @@ struct Transfer {
   std::uint64_t bytes = 0;  ///< bytes of all pieces
   std::int64_t result = 0;  ///< when it has ended: bytes moved (fewer than `bytes` at the end of the file), or -errno
   std::uint64_t moved = 0;  ///< bytes moved by parts of it that have ended
-  std::uint32_t call = 0, first_record = 0, records = 0;  ///< for the storage's own use
+  Call* call = nullptr;     ///< for the storage's own use, like the following
+  std::uint32_t first_record = 0, records = 0;
 };
 
 /// Transfers bytes asynchronously. Used by one thread.

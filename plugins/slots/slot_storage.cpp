@@ -1,14 +1,12 @@
-// Each call is in exactly one of the four lists of calls, and each list has room for all of them. A slot that a put
-// writes is neither free nor has a record. A slot that a get reads is held, so no put writes it meanwhile.
+// A slot that a put writes is neither free nor has a record. A slot that a get reads is held, so no put writes it
+// meanwhile. A call of which all transfers have ended is settled at once, or by the next poll() if there was no memory.
 
 #include "slot_storage.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
@@ -66,26 +64,25 @@ void SlotStorage::Config::visit(Options& options) {
   options.number("threads", threads, 1, 64, "number of threads, if threads transfer the bytes");
 }
 
-SlotStorage::SlotStorage(const Config& config, const Context& context)
+SlotStorage::SlotStorage(const Config& config, const PageStorage::Context& context)
     : folder_(checked_path(config, context), context),
       files_(folder_.path(), shape_of(config, context), config.direct),
       flushed_(folder_.file("flushed")),
       table_(folder_.file("table"), files_.shape(), context),
-      event_([] { return UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }),
       scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
       records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
-  if (!event_) fail(folder_.path(), "an eventfd cannot be created", errno);
+  if (!calls_.open_descriptor()) fail(folder_.path(), "an eventfd cannot be created", errno);
   flushed_.compact();
   if (!scan_) table_.complete();
-  device_ = make_device(config, event_.get());
+  device_ = make_device(config, calls_.descriptor());
   moved_.reserve(config.depth);
 }
 
 SlotStorage::~SlotStorage() {
-  for (const CallId id : moving_) calls_[id].stop();
-  const auto moves = [&](CallId id) { return !calls_[id].has_moved(); };
+  for (Call* const call : calls_.pending()) call->stop();
   bool no_memory = false;  // for the records of puts that have ended: they are lost
-  while (no_memory ? std::any_of(moving_.begin(), moving_.end(), moves) : !moving_.empty()) try {
+  const auto waits = [&](const Call* call) { return !no_memory || !call->has_moved(); };
+  while (std::ranges::any_of(calls_.pending(), waits)) try {
       take_ended(true);
     } catch (const std::bad_alloc&) {
       no_memory = true;
@@ -93,90 +90,53 @@ SlotStorage::~SlotStorage() {
   records_.write();
 }
 
-SlotStorage::CallId SlotStorage::begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space,
-                                       std::span<const PageKey> keys, std::uint64_t within_us) {
-  if (unused_.empty()) {
-    // Each call is in one of the lists at a time, so none of them grows later.
-    for (auto* const list : {&unused_, &moving_, &told_, &ended_})
-      if (list->capacity() <= calls_.size()) list->reserve(2 * calls_.size() + 8);
-    calls_.emplace_back();
-    unused_.push_back(static_cast<CallId>(calls_.size() - 1));
+void SlotStorage::begin(Call& call) {
+  call.reset();
+  if (call.kind == Call::Kind::get) return begin_get(call);
+  if (call.kind == Call::Kind::put) return begin_put(call);
+  for (std::size_t i = 0; i < call.keys.size(); ++i) {
+    if (records_.find(call.keys[i]) != kNoSlot) continue;
+    call.fates[i] = Fate::absent;
+    if (call.kind == Call::Kind::find) break;
   }
-  const CallId id = unused_.back();
-  calls_[id].reset(kind, ticket, space, keys, within_us);
-  return id;
+  calls_.end(call);
 }
 
-void SlotStorage::find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                       std::uint64_t within_us) {
-  const CallId id = begin(Call::Kind::find, ticket, space, keys, within_us);
-  const auto absent =
-      std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return records_.find(key) == kNoSlot; });
-  calls_[id].found = static_cast<std::uint32_t>(absent - keys.begin());
-  unused_.pop_back();
-  end(id);
-}
-
-void SlotStorage::find_each(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                            std::uint64_t within_us) {
-  const CallId id = begin(Call::Kind::find_each, ticket, space, keys, within_us);
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    if (records_.find(keys[i]) == kNoSlot) calls_[id].fates[i] = Fate::absent;
-  unused_.pop_back();
-  end(id);
-}
-
-void SlotStorage::get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                      std::span<std::byte* const> records, std::uint64_t within_us) {
-  const CallId id = begin(Call::Kind::get, ticket, space, keys, within_us);
-  Call& call = calls_[id];
-  call.memory.assign(records.begin(), records.end());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Slot slot = call.slots[i] = records_.find(keys[i]);
+void SlotStorage::begin_get(Call& call) {
+  for (std::size_t i = 0; i < call.keys.size(); ++i) {
+    const Slot slot = call.slots[i] = records_.find(call.keys[i]);
     if (slot == kNoSlot) call.fates[i] = Fate::absent;
     else call.has_head[i] = records_.has_head(slot);
   }
-  call.plan(files_, id, false);
+  call.plan(files_, false);
   for (const Slot slot : call.slots)
     if (slot != kNoSlot) records_.hold(slot);
-  records_.use(call.slots, space);
-  move(id);
+  records_.use(call.slots, call.space);
+  move(call);
 }
 
-void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                      std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t) {
-  const CallId id = begin(Call::Kind::put, ticket, space, keys, within_us);
-  Call& call = calls_[id];
-  call.memory.clear();
-  for (const std::byte* const record : records) call.memory.push_back(const_cast<std::byte*>(record));  // only read
-
+void SlotStorage::begin_put(Call& call) {
   // Existing records are not evicted to make room for the others.
   const std::uint64_t mark = records_.mark();
   std::vector<Slot>& slots = call.slots;
-  for (std::size_t i = 0; i < keys.size(); ++i) slots[i] = records_.find(keys[i]);
-  records_.use(slots, space);
+  for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = records_.find(call.keys[i]);
+  records_.use(slots, call.space);
   std::vector<Slot> taken;
-  records_.take(static_cast<std::size_t>(std::count(slots.begin(), slots.end(), kNoSlot)), mark, taken);
+  records_.take(static_cast<std::size_t>(std::ranges::count(slots, kNoSlot)), mark, taken);
   std::size_t next = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (slots[i] != kNoSlot) {
-      slots[i] = kNoSlot;  // nothing is transferred
-    } else if (next < taken.size()) {
-      slots[i] = taken[next++];
-    } else {
-      std::fill(call.fates.begin() + static_cast<std::ptrdiff_t>(i), call.fates.end(), Fate::full);
-      break;
-    }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] != kNoSlot) slots[i] = kNoSlot;  // nothing is transferred
+    else if (next < taken.size()) slots[i] = taken[next++];
+    else call.fates[i] = Fate::full;
   }
-  std::fill(slots.begin() + (std::find(call.fates.begin(), call.fates.end(), Fate::full) - call.fates.begin()),
-            slots.end(), kNoSlot);
+  std::fill(slots.begin() + static_cast<std::ptrdiff_t>(call.cut()), slots.end(), kNoSlot);
   try {
-    call.plan(files_, id, false);
+    call.plan(files_, false);
   } catch (...) {
     for (const Slot slot : taken) records_.give_back(slot);
     throw;
   }
-  move(id);
+  move(call);
 }
 
 void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
@@ -197,14 +157,6 @@ bool SlotStorage::flush(const PageKey& space) {
   }
   records_.forget_space(space);
   records_.write();
-  for (const CallId id : moving_)
-    if (calls_[id].space == space) calls_[id].flushed = true;
-  for (const CallId id : ended_) {  // not yet reported by poll()
-    Call& call = calls_[id];
-    if (!(call.space == space) || call.kind == Call::Kind::put) continue;
-    call.found = 0;
-    std::replace(call.fates.begin(), call.fates.end(), Fate::done, Fate::absent);
-  }
   try {
     if (lasts && wipe()) flushed_.wiped();
   } catch (const std::bad_alloc&) {  // of another call's end, which the next poll() settles
@@ -214,41 +166,27 @@ bool SlotStorage::flush(const PageKey& space) {
 
 // A slot that is being written is neither free nor has a record.
 bool SlotStorage::wipe() {
-  Clock::time_point until{};
-  for (const CallId id : moving_) until = std::max(until, calls_[id].until);
-  for (take_ended(false); !moving_.empty(); take_ended(false)) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) break;
-    pollfd one{event_.get(), POLLIN, 0};
-    ::poll(&one, 1, static_cast<int>(std::min<long>(left, 1'000)));
-    eventfd_t count = 0;
-    ::eventfd_read(event_.get(), &count);
+  std::uint64_t until_us = 0;
+  for (const Call* const call : calls_.pending()) until_us = std::max(until_us, call->until_us);
+  const auto moves = [&] { return !calls_.pending().empty(); };
+  for (take_ended(false); moves(); take_ended(false)) {
+    const std::uint64_t left_ms = (until_us - std::min(until_us, monotonic_us())) / 1'000;
+    if (left_ms == 0) break;
+    pollfd one{calls_.descriptor(), POLLIN, 0};
+    ::poll(&one, 1, static_cast<int>(std::min<std::uint64_t>(left_ms, 1'000)));
+    calls_.clear_descriptor();
   }
-  if (!ended_.empty()) ::eventfd_write(event_.get(), 1);  // the next poll() reports them
-  return moving_.empty() && records_.wipe(files_) && files_.sync();
+  return !moves() && records_.wipe(files_) && files_.sync();
 }
 
-std::size_t SlotStorage::poll(std::span<StorageDone> done) {
-  for (const CallId id : told_) unused_.push_back(id);
-  told_.clear();
+void SlotStorage::advance(std::size_t) {
   if (scan_) go_on_scanning();
   // Also if nothing is pending: the last transfer may have been signalled after it was collected.
-  eventfd_t count = 0;
-  ::eventfd_read(event_.get(), &count);
-  if (moving_.empty() && ended_.empty()) return 0;
-  const auto now = Clock::now();
-  for (const CallId id : moving_)
-    if (now >= calls_[id].until) calls_[id].stop();
+  calls_.clear_descriptor();
+  const std::uint64_t now_us = monotonic_us();
+  for (Call* const call : calls_.pending())
+    if (now_us >= call->until_us) call->stop();
   take_ended(false);
-  const std::size_t told = std::min(done.size(), ended_.size());
-  for (std::size_t i = 0; i < told; ++i) {
-    const Call& call = calls_[ended_[i]];
-    done[i] = {call.ticket, call.fate(), call.found, call.fates};
-    told_.push_back(ended_[i]);
-  }
-  ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(told));
-  if (!ended_.empty()) ::eventfd_write(event_.get(), 1);
-  return told;
 }
 
 StorageUse SlotStorage::use() const {
@@ -257,19 +195,16 @@ StorageUse SlotStorage::use() const {
           records_.lacked()};
 }
 
-void SlotStorage::move(CallId id) {
-  unused_.pop_back();
-  moving_.push_back(id);
-  if (calls_[id].has_moved()) settle(id);
+void SlotStorage::move(Call& call) {
+  if (call.has_moved()) settle(call);
   else begin_transfers();
 }
 
 void SlotStorage::begin_transfers() {
   for (const auto kind : {Call::Kind::get, Call::Kind::put})  // a request may wait for a get
-    for (const CallId id : moving_) {
-      Call& call = calls_[id];
-      if (call.kind != kind) continue;
-      while (call.begun < call.transfers.size() && device_->begin(call.transfers[call.begun])) ++call.begun;
+    for (Call* const call : calls_.pending()) {
+      if (call->kind != kind) continue;
+      while (call->begun < call->transfers.size() && device_->begin(call->transfers[call->begun])) ++call->begun;
     }
   device_->submit();
 }
@@ -277,27 +212,22 @@ void SlotStorage::begin_transfers() {
 void SlotStorage::take_ended(bool wait) {
   moved_.clear();
   device_->collect(moved_, wait);
-  for (Transfer* const transfer : moved_) {
-    const Slot bad = calls_[transfer->call].account(*transfer);
-    if (bad != kNoSlot) records_.retire(bad);
-  }
-  // Begins with the last one, because a settled call leaves the list.
-  for (std::size_t i = moving_.size(); i-- > 0;)
-    if (calls_[moving_[i]].has_moved()) settle(moving_[i]);
+  for (Transfer* const transfer : moved_)
+    if (const Slot bad = transfer->call->account(*transfer); bad != kNoSlot) records_.retire(bad);
+  for (Call* const call : calls_.pending())
+    if (call->has_moved()) settle(*call);
   begin_transfers();
   records_.write();
 }
 
-void SlotStorage::settle(CallId id) {
-  Call& call = calls_[id];
+void SlotStorage::settle(Call& call) {
   if (call.is_unsure()) {
-    call.plan(files_, id, true);
+    call.plan(files_, true);
     if (!call.has_moved()) return begin_transfers();
   }
   if (call.kind == Call::Kind::get) settle_get(call);
   else settle_put(call);
-  std::erase(moving_, id);
-  end(id);
+  calls_.end(call);
 }
 
 void SlotStorage::settle_get(Call& call) {
@@ -306,18 +236,16 @@ void SlotStorage::settle_get(Call& call) {
     if (slot == kNoSlot) continue;
     records_.let_go(slot);
     Fate& fate = call.fates[i];
-    if (fate == Fate::done && call.has_head[i] && !names(call.memory[i], call.keys[i])) fate = Fate::absent;
+    if (fate == Fate::done && call.has_head[i] && !names(call.records[i], call.keys[i])) fate = Fate::absent;
     // The slot does not have the record, or no longer has it.
     if (fate == Fate::absent && records_.find(call.keys[i]) == slot) records_.forget(slot);
-    if (call.flushed && fate == Fate::done) fate = Fate::absent;
   }
 }
 
 void SlotStorage::settle_put(Call& call) {
-  const auto kept = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
-  std::fill(kept, call.fates.end(), call.fate());  // a path has no holes
-  const auto count = static_cast<std::size_t>(kept - call.fates.begin());
-  Slot before = call.keys.empty() || call.slots[0] == kNoSlot ? kNoSlot : records_.find(head_of(call.memory[0]).parent);
+  const std::size_t count = call.cut();  // a path has no holes
+  Slot before =
+      call.keys.empty() || call.slots[0] == kNoSlot ? kNoSlot : records_.find(head_of(call.records[0]).parent);
   auto run = records_.begin_run(before);
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
     const Slot slot = call.slots[i], there = records_.find(call.keys[i]);
@@ -326,14 +254,9 @@ void SlotStorage::settle_put(Call& call) {
       if (there != kNoSlot) run = records_.begin_run(there);
       continue;
     }
-    run.keep(slot, call.keys[i], call.space, names(call.memory[i], call.keys[i]));
+    run.keep(slot, call.keys[i], call.space, names(call.records[i], call.keys[i]));
     call.slots[i] = kNoSlot;
   }
-}
-
-void SlotStorage::end(CallId id) {
-  ended_.push_back(id);
-  ::eventfd_write(event_.get(), 1);
 }
 
 void SlotStorage::go_on_scanning() {

@@ -86,7 +86,8 @@ struct StorageUse {
 /// Exceptions: none may escape. If one does, the engine records a violation and treats the call as failed.
 /// Memory: the engine's for records (use_memory()); a call for which the storage gets no memory ends as failed.
 /// Fork: a child has a copy without the storage's threads. A storage with threads, locks or connections leaves them to
-/// the parent: StorageOfOneProcess (helpers/storage_of_one_process.h) ends the child's calls as failed.
+/// the parent, and ends the child's calls as failed.
+/// AsyncStorage (helpers/async_calls.h) keeps all this for a transport.
 class PageStorage {
  public:
   static constexpr const char* kInterface = "canopy.PageStorage/3.0";

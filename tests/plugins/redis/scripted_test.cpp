@@ -255,7 +255,8 @@ TEST_CASE("scripted: of two flushes of a namespace each ends by the reply to its
         return "+OK\r\n+OK\r\n";
     }
   });
-  redis::Mailbox mailbox;
+  AsyncCalls<redis::Call> unused;
+  redis::Mailbox mailbox(unused);
   const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   auto at = redis::read_addresses(server.address());
   REQUIRE(at);
@@ -275,18 +276,16 @@ TEST_CASE("scripted: of two flushes of a namespace each ends by the reply to its
   };
   std::array<redis::Call*, 4> flushes{};
   const auto flush = [&](std::size_t i) {
-    flushes[i] = &mailbox.own();
-    flushes[i]->kind = redis::Call::Kind::flush;
-    flushes[i]->space = kSpace;
+    flushes[i] = &mailbox.own(redis::Call::Kind::flush, kSpace, {}, 0);
     calls.begin(*flushes[i]);
   };
   flush(0), flush(1);
-  CHECK(turn_until([&] { return flushes[0]->fate == Fate::done; }));
+  CHECK(turn_until([&] { return flushes[0]->fates[0] == Fate::done; }));
   CHECK(turn_until([&] { return set == 2; }));
-  CHECK(flushes[1]->fate == Fate::failed);  // that is: not ended
+  CHECK(flushes[1]->fates[0] == Fate::failed);  // that is: not ended
   flush(2);
-  CHECK(turn_until([&] { return flushes[2]->fate == Fate::done; }));
-  CHECK(flushes[1]->fate == Fate::done);
+  CHECK(turn_until([&] { return flushes[2]->fates[0] == Fate::done; }));
+  CHECK(flushes[1]->fates[0] == Fate::done);
 }
 
 TEST_CASE("scripted: a namespace that is flushed again and again does not take more memory") {

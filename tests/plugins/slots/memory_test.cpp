@@ -64,7 +64,7 @@ std::shared_ptr<PageStorage> slots_in(const test::Folder& folder) {
   config.engine = SlotStorage::Engine::threads;
   config.threads = 1;
   config.direct = false;
-  return std::make_shared<SlotStorage>(config, kSmallContext);
+  return std::make_shared<AsyncStorage<SlotStorage>>(config, kSmallContext);
 }
 
 /// A storage of 16 records, called by a thread whose allocations are refused during the calls.

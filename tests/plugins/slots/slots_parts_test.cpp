@@ -42,11 +42,13 @@ struct Planned {
   Call call;
 
   explicit Planned(std::vector<Slot> slots) {
-    std::vector<PageKey> keys(slots.size());
-    call.reset(Call::Kind::get, 1, {}, keys, 0);
+    call.kind = Call::Kind::get;
+    call.keys.resize(slots.size());
+    call.fates.resize(slots.size());
+    call.reset();
     call.slots = std::move(slots);
-    for (std::size_t i = 0; i < keys.size(); ++i) call.memory.push_back(memory.data() + i * 8192);
-    call.plan(files, 0, false);
+    for (std::size_t i = 0; i < call.keys.size(); ++i) call.records.push_back(memory.data() + i * 8192);
+    call.plan(files, false);
   }
   Slot end(std::size_t transfer, std::int64_t result) {
     ++call.begun;
@@ -179,7 +181,7 @@ TEST_CASE("where a read of several records fails, each is read alone, and the sl
   Planned planned({3, 4, 5});
   CHECK(planned.end(0, -EIO) == kNoSlot);
   REQUIRE(planned.call.is_unsure());
-  planned.call.plan(planned.files, 0, true);
+  planned.call.plan(planned.files, true);
   REQUIRE(planned.call.transfers.size() == 3);
   CHECK(planned.end(0, 4096) == kNoSlot);
   CHECK(planned.end(1, -EIO) == 4);
@@ -230,7 +232,7 @@ TEST_CASE("a put that finds the disk full ends as full, and its slot is not trie
   Planned planned({3});
   planned.call.transfers[0].write = true;
   CHECK(planned.end(0, -ENOSPC) == 3);
-  CHECK(planned.call.fate() == Fate::full);
+  CHECK(fate_of(planned.call.fates) == Fate::full);
 }
 
 TEST_CASE("a slot that was retired is not taken again, and one that is read not before that has ended") {

@@ -37,6 +37,7 @@ using namespace canopy;
 using namespace canopy::test;
 namespace fs = std::filesystem;
 using slots::SlotStorage;
+using Storage = AsyncStorage<SlotStorage>;
 using Keys = StorageCaller::Keys;
 
 constexpr std::uint64_t kRecord = 16 * 1024;
@@ -55,7 +56,7 @@ struct Disk {
     config.capacity = records * kRecord;
     context.record_bytes = kRecord;
   }
-  StorageCaller open() const { return {std::make_shared<SlotStorage>(config, context), context, 1}; }
+  StorageCaller open() const { return {std::make_shared<Storage>(config, context), context, 1}; }
   /// Returns true if its file system can make slots read as zeros.
   bool wipes() const {
     const int file = ::open((folder.path() / "probe").c_str(), O_RDWR | O_CREAT, 0600);
@@ -358,7 +359,7 @@ TEST_CASE("slots: a flush that is killed at any point comes undone with the tabl
       caller.storage().remove(kSpace, path_of(4, 4));  // its bytes stay in slots that are free
     }
     const auto flush = [&] {
-      SlotStorage storage(disk.config, disk.context);
+      Storage storage(disk.config, disk.context);
       ::raise(SIGSTOP);
       if (!storage.flush(kSpace)) throw std::runtime_error("the flush did not last");
       std::_Exit(0);
@@ -540,7 +541,7 @@ TEST_CASE("slots: a call whose time is over moves nothing more, and keeps the fr
   disk.config.depth = 1;
   disk.config.capacity = 64 << 20;
   disk.context.record_bytes = 2 << 20;
-  StorageCaller caller(std::make_shared<SlotStorage>(disk.config, disk.context), disk.context, 1, 24);
+  StorageCaller caller(std::make_shared<Storage>(disk.config, disk.context), disk.context, 1, 24);
   const auto fates = caller.wait(caller.put(kSpace, path_of(1, 24), 0)).fates;
   const std::size_t kept = done_in(fates);
   CHECK(kept < 24);
@@ -581,7 +582,7 @@ TEST_CASE("slots: a flush does not wait for a transfer whose time is over") {
   {
     Disk disk(8);
     disk.config.engine = SlotStorage::Engine::threads;
-    SlotStorage storage(disk.config, disk.context);
+    Storage storage(disk.config, disk.context);
     const std::byte* const record = static_cast<const std::byte*>(memory);
     storage.put(1, kSpace, path_of(1, 1), {&record, 1}, 10'000, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
