@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <slots/folder.h>
 #include <slots/folder_reader.h>
-#include <tiers/record_summary.h>
+#include <tiers/page_record.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <cache/guard/index_port.h>
 #include <cache/guard/policy_guard.h>
 #include <cache/guard/ports.h>
-#include <tiers/fingerprint.h>
+#include <tiers/page_record.h>
 #include "engine_flaws.h"
 #include "make_component.h"
 

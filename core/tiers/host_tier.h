@@ -13,7 +13,7 @@
 #include <cache/pages/tier_listener.h>
 #include "departures.h"
 #include "host_pages.h"
-#include "lane.h"
+#include "cost_model.h"
 
 namespace canopy {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "departures.h"
-#include "storage_link.h"
+#include "storage_calls.h"
 
 namespace canopy {
 

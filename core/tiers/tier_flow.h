@@ -8,7 +8,7 @@
 #include "fetch_flow.h"
 #include "host_tier.h"
 #include "storage_tier.h"
-#include "turn_board.h"
+#include "ranks.h"
 
 namespace canopy {
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <tiers/breaker.h>
+#include <tiers/storage_calls.h>
 
 using namespace canopy;
 

@@ -6,7 +6,6 @@
 
 #include <cache/tier_board.h>
 #include <tiers/cost_model.h>
-#include <tiers/lane.h>
 #include <tiers/prefetch.h>
 #include <tiers/storage_calls.h>
 

@@ -6,8 +6,7 @@
 
 #include <set>
 
-#include <tiers/fingerprint.h>
-#include <tiers/page_keys.h>
+#include <tiers/page_record.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -43,7 +42,7 @@ std::string text_of(const std::vector<std::string>& changes, std::size_t group) 
 
 }  // namespace
 
-// The values were computed with Python's hashlib from the definition in page_keys.h.
+// The values were computed with Python's hashlib from the definition in page_record.h.
 TEST_CASE("page keys: as computed by another program") {
   PageKeys keys(fingerprint_of("a fingerprint"), 4, 1);
   const PageKey space = keys.space({"acme", "", "pepper"});

@@ -1,7 +1,6 @@
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
-#include <tiers/record_summary.h>
 
 #include <cstring>
 #include <map>

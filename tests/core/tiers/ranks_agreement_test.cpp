@@ -1,7 +1,7 @@
 /// Agreement of ranks, turn by turn; an engine whose ranks do not agree; and a model whose ranks share their records.
 #include <canopy/plugin.h>
 #include <support/engines.h>
-#include <tiers/rank_meeting.h>
+#include <tiers/ranks.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include <tiers/turn_board.h>
 
 using namespace canopy;
 using namespace canopy::test;

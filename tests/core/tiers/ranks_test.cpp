@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <replay/content.h>
 #include <support/engines.h>
-#include <tiers/rank_meeting.h>
+#include <tiers/ranks.h>
 
 #include <algorithm>
 #include <array>

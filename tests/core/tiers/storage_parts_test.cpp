@@ -1,6 +1,6 @@
 /// Windows and states above a storage: what is put of them, what is asked for, and where a prefix ends.
 #include <canopy/base/random.h>
-#include <tiers/read_needs.h>
+#include <tiers/storage_reader.h>
 
 #include "by_hand.h"
 

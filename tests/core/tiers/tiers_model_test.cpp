@@ -14,8 +14,7 @@
 
 #include <support/engines.h>
 #include <support/sanitizers.h>
-#include <tiers/fingerprint.h>
-#include <tiers/page_keys.h>
+#include <tiers/page_record.h>
 
 #include "by_hand.h"
 

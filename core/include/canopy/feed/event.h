@@ -81,7 +81,7 @@ struct NamesOf<SegmentState> {
   static constexpr const char* kAll[] = {"no memory", "offered", "draining", "idle"};
 };
 
-/// State of the storage's circuit breaker (core/tiers/breaker.h).
+/// State of the storage's circuit breaker (core/tiers/storage_calls.h).
 enum class StorageState : std::uint8_t { closed, half_open, open };
 template <>
 struct NamesOf<StorageState> {
