@@ -9,6 +9,12 @@
 #include <utility>
 
 namespace canopy {
+namespace {
+
+/// Returns true if nothing that a read has found was lost so far.
+bool is_good(BringOutcome outcome) { return outcome == BringOutcome::whole || outcome == BringOutcome::cut; }
+
+}  // namespace
 
 /// Returns true if reading a part of a path, and copying it up, is faster than computing it, or is to be tried anyway.
 bool StorageReader::worth(StorageRead& read) {
@@ -206,7 +212,7 @@ void StorageReader::got(StorageRead& read, const StorageCall& call, const CallEn
   if (read.done()) return;
   const std::uint32_t damaged = end.how == How::lost ? 0 : call.records - end.valid;
   std::fill_n(read.valid[call.group].begin() + static_cast<std::ptrdiff_t>(call.first), end.count, true);
-  if (end.count < call.records && (read.outcome == BringOutcome::whole || read.outcome == BringOutcome::cut))
+  if (end.count < call.records && is_good(read.outcome))
     read.outcome = damaged > 0              ? BringOutcome::damaged
                    : end.how == How::absent ? BringOutcome::gone
                    : end.how == How::late   ? BringOutcome::late
@@ -256,6 +262,7 @@ void StorageReader::arrive(StorageRead& read) {
     read.outcome = BringOutcome::gone;
     count = 0;
   }
+  if (read.unwanted && is_good(read.outcome)) read.outcome = BringOutcome::gone;  // it was flushed, whatever arrived
   if (count > 0) insert(read, count);
   if (!read.lost) free_pages(read);
   host_.pages().end_operation(Operation::insert);

@@ -162,6 +162,8 @@ TEST_CASE("storage: a flush takes what is on its way from it, and says if it can
   engine->turn(3);
   CHECK(fetch.done());
   CHECK(in_host(*engine) == 0);
+  CHECK(brings(*engine, BringOutcome::gone) == 1);  // although all of it has arrived
+  CHECK(brings(*engine, BringOutcome::whole) == 0);
   CHECK(engine->doubts().empty());
   storage.reachable = false;
   for (int i = 0; i < 3; ++i) engine->flush(NamespaceId::shared);
