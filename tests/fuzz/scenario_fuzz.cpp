@@ -1,6 +1,7 @@
 /// Hostile lines of scenarios: they are read, and a world of them is not made.
-#include <conformance/model/mismatch.h>
-#include <conformance/model/operation.h>
+#include <conformance/model/world_config.h>
+#include <program/mismatch.h>
+#include <program/operation.h>
 
 #include "fuzz.h"
 
@@ -16,10 +17,10 @@ void check(std::string_view text) {
     try {
       const bool world = line.starts_with("engine") || line.starts_with("requests");
       if (!world) {
-        const std::string written = test::text_of(test::operation_from(line));
-        EXPECT(test::text_of(test::operation_from(written)) == written, written);
+        const std::string written = program::text_of(program::operation_of(line, program::Runner::index));
+        EXPECT(program::text_of(program::operation_of(written, program::Runner::index)) == written, written);
       } else {
-        static_cast<void>(test::config_from(line));
+        static_cast<void>(test::config_of(line));
       }
     } catch (const test::Mismatch& error) {
       EXPECT(error.what()[0] != 0, line);

@@ -13,7 +13,7 @@ SUFFIXES = {".h", ".c", ".cpp", ".cu", ".py"}
 NOT_READ = ("tests/house/",)
 # Rooms that are not converted yet: only the comments of their headers are read.
 OPEN = ("apps/canopy/", "inspector/metrics/", "inspector/views/", "plugins/redis/", "plugins/slots/",
-        "tests/conformance/", "tests/tools/")
+        "tests/conformance/", "tests/program/", "tests/tools/")
 
 # At the beginning of a comment. The capital distinguishes it from a line of code that is quoted.
 RELATIVE = re.compile(r"(?:What|Whether|Of|Which|How|Where|Why)\b(?!')")

@@ -1,8 +1,8 @@
 #pragma once
 
 /// Replaces the program's operator new by one that refuses allocations when a test says so: plugins and libraries take
-/// their memory from it as well. A program, or a library that is preloaded, includes this in one file. What takes memory
-/// from the system itself (malloc, mmap) is not refused.
+/// their memory from it as well. A program, or a library that is preloaded, includes this in one file. What takes
+/// memory from the system itself (malloc, mmap) is not refused.
 
 #include <atomic>
 #include <cstdlib>
@@ -28,7 +28,8 @@ class RefusedMemory {
 
   static void* allocate(std::size_t bytes, std::size_t alignment = 0) {
     if (count_ > 0 && left_-- <= 0) return --count_, ++refused_, nullptr;
-    if (is_other_ && others_left_.load(std::memory_order_relaxed) >= 0 && others_left_.fetch_sub(1) == 0) return nullptr;
+    if (is_other_ && others_left_.load(std::memory_order_relaxed) >= 0 && others_left_.fetch_sub(1) == 0)
+      return nullptr;
     ++made_;
     if (bytes == 0) bytes = 1;
     return alignment == 0 ? std::malloc(bytes)
@@ -48,7 +49,9 @@ class RefusedMemory {
 }  // namespace canopy::test
 
 // Not inlined: compilers would take the pairs apart, and warn of a free() of what an operator has made.
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return canopy::test::RefusedMemory::allocate_or_throw(bytes); }
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return canopy::test::RefusedMemory::allocate_or_throw(bytes);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return canopy::test::RefusedMemory::allocate(bytes);
 }

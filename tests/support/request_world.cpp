@@ -3,9 +3,8 @@
 #include <cache/cache_state.h>
 #include <cache/guard/index_port.h>
 #include <conformance/model/index_walk.h>
-#include <conformance/model/line_words.h>
-#include <conformance/model/mismatch.h>
 #include <conformance/model/plugins.h>
+#include <program/mismatch.h>
 
 #include <algorithm>
 
@@ -46,47 +45,48 @@ RequestWorld::RequestWorld(const WorldConfig& config)
   engine_ = std::move(*engine);
 }
 
-RequestWorld::Line RequestWorld::parsed(std::string_view text) {
-  Line line;
-  const auto parts = split(text);
-  if (parts.empty()) disagree("'' is nothing a request does");
-  line.verb = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto [key, value] = setting(parts[i]);
-    if (key.empty()) {
-      line.words.push_back(value);
-    } else {
-      constexpr std::string_view kSettings[] = {"leave", "priority", "output", "chunk", "soon"};
-      if (std::ranges::find(kSettings, key) == std::end(kSettings)) disagree("'{}' is no setting of a request", key);
-      line.settings[key] = number<std::uint32_t>(value);
-    }
-  }
-  return line;
-}
-
 Outcome RequestWorld::apply(std::string_view text) {
-  const Line line = parsed(text);
-  const std::string_view verb = line.verb;
-  Outcome outcome;
-  if (verb == "begin") outcome = begin(line);
-  else if (verb == "serve") outcome = serve(line);
-  else if (verb == "admits") outcome = admits(line);
-  else if (verb == "finish" || verb == "abort") outcome = end(line, request(line));
-  else if (verb == "row") outcome = row(request(line));
-  else if (verb == "state") outcome = state();
-  else if (verb == "tree") outcome = {{"tree", shape_of(state_of(*engine_).index->component(), names_, scale_)}};
-  else if (verb == "flush") outcome = {{"tokens", in_units(engine_->flush(NamespaceId::shared))}};
-  else if (verb == "peek") {
-    outcome = {{"length", in_units(engine_->index().peek({NamespaceId::shared, tokens(line.words)}).length)}};
-  } else if (verb == "room") {
-    if (line.words.size() != 2) disagree("room wants a group and a number of pages");
-    if (const auto of = group(line.words[0]))
-      outcome = {{"refused", std::uint64_t{!engine_->make_free(*of, number<std::uint32_t>(line.words[1]))}}};
-  } else {
-    outcome = move_on(line, request(line));
-  }
+  Operation line = program::operation_of(text, program::Runner::requests);
+  line.words = words_in(config_, line.words);
+  if (line.space != NamespaceId::shared) disagree("requests of a scenario have no namespaces");
+  Outcome outcome = run(line);
   check();
   return outcome;
+}
+
+Outcome RequestWorld::run(const Operation& line) {
+  switch (line.verb) {
+    case Verb::begin:
+      if (requests_.contains(line.name)) disagree("there is a request called '{}' already", line.name);
+      return {{"matched", in_units(requests_.emplace(line.name, engine_->begin(arrival(line))).first->second.matched())}};
+    case Verb::serve:
+      return serve(line);
+    case Verb::admits: {
+      const Admission::Verdict verdict = engine_->admits(arrival(line)).verdict;
+      return {{"now", std::uint64_t{verdict == Admission::Verdict::now}},
+              {"wait", std::uint64_t{verdict == Admission::Verdict::wait}},
+              {"never", std::uint64_t{verdict == Admission::Verdict::never}}};
+    }
+    case Verb::finish:
+    case Verb::abort:
+      return end(line, request(line));
+    case Verb::row:
+      return row(request(line));
+    case Verb::state:
+      return state();
+    case Verb::tree:
+      return {{"tree", shape_of(state_of(*engine_).index->component(), names_, scale_)}};
+    case Verb::flush:
+      return {{"tokens", in_units(engine_->flush(NamespaceId::shared))}};
+    case Verb::peek:
+      return {{"length", in_units(engine_->index().peek({NamespaceId::shared, line.words}).length)}};
+    case Verb::room:
+      if (const auto of = group_in(config_, line.group))
+        return {{"refused", std::uint64_t{!engine_->make_free(*of, line.number())}}};
+      return {};
+    default:
+      return move_on(line, request(line));
+  }
 }
 
 void RequestWorld::finish() {
@@ -103,108 +103,69 @@ void RequestWorld::finish() {
   check();
 }
 
-Request& RequestWorld::request(const Line& line) {
-  if (line.words.empty()) disagree("'{}' wants the name of a request, or is nothing that one does", line.verb);
-  const auto found = requests_.find(line.words[0]);
-  if (found == requests_.end()) disagree("there is no request called '{}'", line.words[0]);
+Request& RequestWorld::request(const Operation& line) {
+  const auto found = requests_.find(line.name);
+  if (found == requests_.end()) disagree("there is no request called '{}'", line.name);
   return found->second;
 }
 
-std::optional<std::size_t> RequestWorld::group(std::string_view name) const {
-  for (std::size_t g = 0; g < names_.size(); ++g)
-    if (names_[g] == name) return g;
-  if (std::ranges::find(config_.other_groups, name) == config_.other_groups.end())
-    disagree("'{}' is no group of this engine", name);
-  return {};
-}
-
-std::vector<Token> RequestWorld::tokens(std::span<const std::string_view> words) const {
-  std::vector<Token> tokens;
-  for (const std::string_view word : words) add_numbers(word, tokens);
-  return words_in(config_, tokens);
-}
-
-std::uint32_t RequestWorld::count(const Line& line, std::uint32_t otherwise) const {
-  if (line.words.size() > 2) disagree("'{}' is too much", line.words[2]);
-  return line.words.size() == 2 ? meant(number<std::uint32_t>(line.words[1])) : otherwise;
-}
-
-RequestSpec RequestWorld::arrival(const Line& line, std::span<const Token> prompt) const {
-  const auto setting = [&](std::string_view key, std::uint32_t otherwise) {
-    const auto found = line.settings.find(key);
-    return found == line.settings.end() ? otherwise : found->second;
-  };
+RequestSpec RequestWorld::arrival(const Operation& line) const {
   RequestSpec arrival;
-  arrival.prompt = prompt;
-  arrival.min_uncached = setting("leave", arrival.min_uncached);
-  arrival.priority = static_cast<std::int32_t>(setting("priority", 0));
-  arrival.output_limit = meant(setting("output", 0));
-  arrival.chunk = meant(setting("chunk", 0));
+  arrival.prompt = line.words;
+  if (line.leave) arrival.min_uncached = *line.leave;
+  arrival.priority = line.priority;
+  arrival.output_limit = meant(line.output);
+  arrival.chunk = meant(line.chunk);
   return arrival;
 }
 
-Outcome RequestWorld::begin(const Line& line) {
-  if (line.words.empty()) disagree("begin wants a name and a prompt");
-  const auto prompt = tokens(std::span(line.words).subspan(1));
-  if (requests_.contains(line.words[0])) disagree("there is a request called '{}' already", line.words[0]);
-  const auto [at, added] = requests_.emplace(line.words[0], engine_->begin(arrival(line, prompt)));
-  return {{"matched", in_units(at->second.matched())}};
-}
-
-Outcome RequestWorld::serve(const Line& line) {
-  const auto prompt = tokens(line.words);
-  Request request = engine_->begin(arrival(line, prompt));
+Outcome RequestWorld::serve(const Operation& line) {
+  Request request = engine_->begin(arrival(line));
   const std::uint64_t matched = in_units(request.matched());
-  const auto all = static_cast<std::uint32_t>(prompt.size());
+  const auto all = static_cast<std::uint32_t>(line.words.size());
   if (!request.reserve(all)) return {{"matched", matched}, {"refused", 1}};
   request.finish(all);
   return {{"matched", matched}, {"refused", 0}};
 }
 
-Outcome RequestWorld::admits(const Line& line) {
-  const auto prompt = tokens(line.words);
-  const Admission::Verdict verdict = engine_->admits(arrival(line, prompt)).verdict;
-  return {{"now", std::uint64_t{verdict == Admission::Verdict::now}},
-          {"wait", std::uint64_t{verdict == Admission::Verdict::wait}},
-          {"never", std::uint64_t{verdict == Admission::Verdict::never}}};
+std::uint32_t RequestWorld::count(const Operation& line, const Request& request) const {
+  return line.count ? meant(*line.count) : static_cast<std::uint32_t>(request.tokens().size());
 }
 
-std::uint32_t RequestWorld::computed(const Line& line, const Request& request) const {
-  const auto all = static_cast<std::uint32_t>(request.tokens().size());
-  const std::uint32_t computed = count(line, all);
-  if (computed > std::min(all, request.reserved()))
+std::uint32_t RequestWorld::computed(const Operation& line, const Request& request) const {
+  const std::size_t all = request.tokens().size();
+  const std::uint32_t computed = count(line, request);
+  if (computed > std::min<std::size_t>(all, request.reserved()))
     disagree("of {} tokens {} have pages: {} cannot be computed", all, request.reserved(), computed);
   return computed;
 }
 
-Outcome RequestWorld::end(const Line& line, Request& request) {
-  if (line.verb == "abort") request.abort();
+Outcome RequestWorld::end(const Operation& line, Request& request) {
+  if (line.verb == Verb::abort) request.abort();
   else request.finish(computed(line, request));
-  requests_.erase(requests_.find(line.words[0]));
+  requests_.erase(requests_.find(line.name));
   return {};
 }
 
-/// Runs a verb of a request that goes on.
-Outcome RequestWorld::move_on(const Line& line, Request& request) {
-  if (line.verb == "append") {
-    for (const Token token : tokens(std::span(line.words).subspan(1))) request.append(token);
-    return {};
+Outcome RequestWorld::move_on(const Operation& line, Request& request) {
+  switch (line.verb) {
+    case Verb::append:
+      for (const Token token : line.words) request.append(token);
+      return {};
+    case Verb::reserve:
+      return {
+          {"refused", std::uint64_t{!request.reserve(count(line, request), line.soon ? meant(line.soon) : kNoLimit)}}};
+    case Verb::retract:
+      return request.retract(), Outcome{};
+    case Verb::resume:
+      if (!request.row(0).empty()) disagree("'{}' was not retracted", line.name);
+      return {{"matched", in_units(request.resume())}};
+    case Verb::commit:
+      return {{"repointed", in_units(request.commit(computed(line, request)))}};
+    default:
+      request.advance(computed(line, request));
+      return {};
   }
-  if (line.verb == "reserve") {
-    const auto all = static_cast<std::uint32_t>(request.tokens().size());
-    const auto soon = line.settings.find("soon");
-    return {{"refused", std::uint64_t{!request.reserve(count(line, all),
-                                                       soon == line.settings.end() ? kNoLimit : meant(soon->second))}}};
-  }
-  if (line.verb == "retract") return request.retract(), Outcome{};
-  if (line.verb == "resume") {
-    if (!request.row(0).empty()) disagree("'{}' was not retracted", line.words[0]);
-    return {{"matched", in_units(request.resume())}};
-  }
-  if (line.verb != "advance" && line.verb != "commit") disagree("'{}' is nothing that a request does", line.verb);
-  if (line.verb == "commit") return {{"repointed", in_units(request.commit(computed(line, request)))}};
-  request.advance(computed(line, request));
-  return {};
 }
 
 Outcome RequestWorld::row(const Request& request) const {

@@ -1,6 +1,6 @@
 #include "scenario.h"
 
-#include <conformance/model/line_words.h>
+#include <program/line_words.h>
 #include "stage.h"
 
 #include <cctype>
@@ -51,7 +51,7 @@ class Scenario {
       for (const Values& values : combinations)
         for (at_ = first; at_ <= lines_.size(); ++at_)
           if (begins_world(lines_[at_ - 1]))
-            for (const GroupSettings& group : config_from(filled_in(lines_[at_ - 1], values)).groups)
+            for (const GroupSettings& group : config_of(filled_in(lines_[at_ - 1], values)).groups)
               groups_.insert(group.name);
       for (const Values& values : combinations) {
         for (const auto& [name, value] : values)
@@ -107,7 +107,7 @@ class Scenario {
         if (arrow != std::string::npos) disagree("nothing is done before '->'");
       } else if (!stage || begins_world(doing)) {
         if (stage) stage->finish();
-        WorldConfig world = config_from(doing);
+        WorldConfig world = config_of(doing);
         others = groups_;
         for (const GroupSettings& group : world.groups) others.erase(group.name);
         world.other_groups.assign(others.begin(), others.end());

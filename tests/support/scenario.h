@@ -40,9 +40,9 @@ namespace canopy::test {
 ///   keep   a                       -> 4               # units that were not kept before
 ///   unkeep a                       -> 4
 ///
-/// `requests` instead of `engine` is an Engine with requests: request_world.h. With `words=pages` each word stands for
-/// a page of words, and depths, lengths and reaches are in pages. A second line `engine` or `requests` begins another
-/// world.
+/// The words of a line: tests/program/operation.h. `requests` instead of `engine` is an Engine with requests:
+/// request_world.h. With `words=pages` each word stands for a page of words, and depths, lengths and reaches are in
+/// pages. A second line `engine` or `requests` begins another world.
 ///
 /// Lines in front of all others repeat the scenario for each combination of values. Expectations of a group that one of
 /// these worlds lacks are passed over in it:

@@ -12,7 +12,7 @@ class IndexStage final : public Stage {
  public:
   explicit IndexStage(const WorldConfig& config) : config_(config), world_(config) {}
   Outcome apply(std::string_view line) override {
-    Operation operation = operation_from(line);
+    Operation operation = program::operation_of(line, program::Runner::index);
     operation.words = words_in(config_, operation.words);
     return world_.apply(operation);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <conformance/model/operation.h>
+#include <conformance/model/outcome.h>
+#include <conformance/model/world_config.h>
 
 #include <memory>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "flat_index.h"
 
-#include "mismatch.h"
+#include <program/mismatch.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "outcome.h"
 
-#include "line_words.h"
+#include <program/line_words.h>
 
 #include <algorithm>
 #include <cctype>

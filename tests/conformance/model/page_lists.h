@@ -1,6 +1,6 @@
 #pragma once
 
-#include "mismatch.h"
+#include <program/mismatch.h>
 
 #include <canopy/types.h>
 

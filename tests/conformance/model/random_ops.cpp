@@ -1,7 +1,7 @@
 #include "random_ops.h"
 
-#include "mismatch.h"
-#include "shrinking.h"
+#include <program/mismatch.h>
+#include <program/shrink.h>
 
 #include <cstdio>
 
@@ -26,15 +26,13 @@ Program shrunk(const Program& failing, const Run& run) {
   program.config.walk_every = 1;
   // A somewhat longer program now is worth more than the shortest one later.
   constexpr double kSeconds = 60;
-  const auto fails = [&](const Program& one) {
-    const auto failure = run(one);
+  const program::Fails fails = [&](const std::vector<Operation>& operations) -> std::optional<std::size_t> {
+    program.operations = operations;
+    const auto failure = run(program);
     return failure ? std::optional(failure->at + 1) : std::nullopt;
   };
-  Shrinking<Program> shrinking(program, fails, kSeconds);
-  if (shrinking.take(std::move(program)))
-    while (shrinking.leave_out_parts() || shrinking.shorten(&Operation::words, 0)) {
-    }
-  return shrinking.best();
+  program.operations = program::shrunk(failing.operations, fails, kSeconds);
+  return program;
 }
 
 std::string report(const Program& failing, const Failure& failure) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "operation.h"
 #include "world.h"
 
 #include <functional>

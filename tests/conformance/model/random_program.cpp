@@ -1,6 +1,6 @@
 #include "random_ops.h"
 
-#include <canopy/base/random.h>
+#include <program/history.h>
 
 #include <algorithm>
 #include <array>
@@ -33,8 +33,7 @@ constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4
 /// Tombstones must be refilled while their prefix is in the tree, so worlds of several groups are smaller.
 constexpr std::array<std::uint32_t, 8> kGroupCapacities{2, 16, 64, 64, 256, 256, 256, 1'024};
 
-constexpr std::size_t kHistory = 256;
-constexpr std::uint32_t kLocks = 12, kOwners = 4, kFound = 6;
+constexpr std::uint32_t kHistory = 256, kLocks = 12, kOwners = 4, kFound = 6;
 
 class Draw {
  public:
@@ -76,7 +75,7 @@ class Draw {
       case Verb::evict:
         made.count = prng_.one_in(200) ? prng_.below(config_.capacity + 2) : prng_.below(6);
         if (!of_tenant(made)) break;
-        if (!prng_.one_in(4)) made.most = prng_.one_in(4) ? prng_.below(8) : made.count;
+        if (!prng_.one_in(4)) made.most = prng_.one_in(4) ? prng_.below(8) : static_cast<std::uint32_t>(made.number());
         break;
       case Verb::flush:
         made.space = space();
@@ -93,8 +92,7 @@ class Draw {
         break;
       case Verb::policy:
         if (of_tenant(made) && !prng_.one_in(3))
-          made.policy =
-              config_.tenant_policies[prng_.below(static_cast<std::uint32_t>(config_.tenant_policies.size()))];
+          made.to = config_.tenant_policies[prng_.below(static_cast<std::uint32_t>(config_.tenant_policies.size()))];
         break;
       case Verb::assign:
         made.space = static_cast<NamespaceId>(prng_.below(config_.namespaces + 1)), made.of = tenant();
@@ -102,10 +100,6 @@ class Draw {
       case Verb::keep:
       case Verb::unkeep:
         made.name = lock_name();
-        break;
-      case Verb::clear:
-      case Verb::state:
-      case Verb::tree:
         break;
       case Verb::find:
         key(made);
@@ -119,6 +113,8 @@ class Draw {
         made.name = lock_name();
         made.count = depth_in(kept_[prng_.below(kLocks)].words);
         break;
+      default:  // clear, state
+        break;
     }
     if (takes_group(made.verb) && !config_.groups.empty())
       made.group = config_.groups[prng_.below(static_cast<std::uint32_t>(config_.groups.size()))].name;
@@ -126,11 +122,6 @@ class Draw {
   }
 
  private:
-  struct Written {
-    NamespaceId space{};
-    std::vector<std::uint32_t> words;
-  };
-
   void add(const Weight& kind) {
     weights_.push_back(kind);
     if (kind.may_be_off && prng_.one_in(4)) weights_.back().weight = 0;
@@ -166,37 +157,27 @@ class Draw {
     if (!keeps_ || !prng_.one_in(n)) return;
     const std::uint32_t lock = prng_.below(kLocks);
     made.as = "l" + std::to_string(lock);
-    Written& last = kept_[lock];
+    Operation& last = kept_[lock];
     if (made.verb == Verb::insert && continues_ && !prng_.one_in(4)) {
       made.name = made.as;
       made.space = last.space;
       made.words = last.words;
       if (made.words.size() > config_.page_size * 64) made.words.resize(config_.page_size);
       append(made.words);
-      remember(made);
+      history_.remember(prng_, made.space, made.words);
     }
-    last = {made.space, made.words};
+    last.space = made.space, last.words = made.words;
   }
 
   void key(Operation& made) {
     made.space = space();
-    if (!history_.empty() && prng_.below(3) != 0) {
-      const Written& earlier = history_[prng_.below(static_cast<std::uint32_t>(history_.size()))];
-      if (!prng_.one_in(8)) made.space = earlier.space;
-      const auto whole = static_cast<std::uint32_t>(earlier.words.size());
-      const std::uint32_t kept = prng_.one_in(4) ? whole : prng_.below(whole + 1);
-      made.words.assign(earlier.words.begin(), earlier.words.begin() + kept);
+    if (history_.begin(prng_, made)) {
       if (made.words.size() > config_.page_size * 64) made.words.resize(config_.page_size * 3);
       if (!prng_.one_in(4)) append(made.words);
     } else {
       append(made.words);
     }
-    remember(made);
-  }
-
-  void remember(const Operation& made) {
-    if (history_.size() < kHistory) history_.push_back({made.space, made.words});
-    else history_[prng_.below(kHistory)] = {made.space, made.words};
+    history_.remember(prng_, made.space, made.words);
   }
 
   /// Appends words so that lengths are at, just before and just after whole pages, where rounding errors occur.
@@ -226,8 +207,8 @@ class Draw {
   std::vector<Weight> weights_;
   std::uint32_t total_ = 0, alphabet_ = 4, longest_ = 8;
   bool keeps_ = true, continues_ = true, chunks_ = true, urgent_ = true;
-  std::vector<Written> history_;
-  std::array<Written, kLocks> kept_;
+  program::History history_{kHistory};
+  std::array<Operation, kLocks> kept_;  ///< the last words under each name
 };
 
 }  // namespace

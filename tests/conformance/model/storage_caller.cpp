@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "mismatch.h"
+#include <program/mismatch.h>
 
 namespace canopy::test {
 

@@ -1,6 +1,6 @@
 #include "victim_order.h"
 
-#include "mismatch.h"
+#include <program/mismatch.h>
 
 #include <algorithm>
 #include <tuple>

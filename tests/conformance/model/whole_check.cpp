@@ -1,7 +1,7 @@
 #include "whole_check.h"
 
+#include <program/mismatch.h>
 #include "index_walk.h"
-#include "mismatch.h"
 
 #include <algorithm>
 #include <map>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "flat_index.h"
-#include "operation.h"
 #include "part.h"
 #include "victim_order.h"
+#include "world_config.h"
 
 #include <canopy/tenant_index.h>
 

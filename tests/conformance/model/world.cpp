@@ -1,13 +1,14 @@
 #include "world.h"
 
+#include <program/mismatch.h>
 #include "index_kind.h"
 #include "index_walk.h"
-#include "mismatch.h"
 #include "page_lists.h"
 #include "plugins.h"
 #include "whole_check.h"
 
 #include <canopy/helpers/prefix_print.h>
+#include <program/counts.h>
 
 #include <algorithm>
 
@@ -53,15 +54,9 @@ bool keeps_what_it_is_given(const WorldConfig& config, const PrefixIndex::Contex
 }  // namespace
 
 void Coverage::add(const Coverage& other) {
-  operations += other.operations, splits += other.splits, left += other.left;
-  left_beside_locks += other.left_beside_locks, left_as_new_leaf += other.left_as_new_leaf;
-  spare_pages += other.spare_pages, hits += other.hits, refused_locks += other.refused_locks;
-  out_of_pages += other.out_of_pages, walks += other.walks;
-  most_nodes = std::max(most_nodes, other.most_nodes);
-  tombstones += other.tombstones, refilled += other.refilled;
-  short_matches += other.short_matches, relaxed += other.relaxed, unusable += other.unusable;
-  moved += other.moved, left_of_tenant += other.left_of_tenant, cuts += other.cuts, partly_kept += other.partly_kept;
-  sights_held += other.sights_held, sights_gone += other.sights_gone, sights_broken += other.sights_broken;
+  const std::uint64_t most = std::max(most_nodes, other.most_nodes);
+  program::add_counts(*this, other);
+  most_nodes = most;
 }
 
 World::World(const WorldConfig& config)
@@ -82,77 +77,64 @@ World::World(const WorldConfig& config)
 }
 
 Outcome World::apply(const Operation& operation) {
-  const auto of = group(operation.group);
-  if (!of) return {};
-  Outcome outcome;
-  switch (operation.verb) {
-    case Verb::match:
-      outcome = match(operation);
-      break;
-    case Verb::insert:
-      outcome = insert(operation);
-      break;
-    case Verb::release:
-      outcome = release(operation);
-      break;
-    case Verb::evict:
-      if (!operation.of) outcome = evict(*of, operation.count);
-      else if (has(*operation.of))
-        outcome = evict(*of, operation.count, operation.of,
-                        operation.most.value_or(std::numeric_limits<std::uint32_t>::max()));
-      break;
-    case Verb::flush:
-      outcome = flush(operation.space);
-      break;
-    case Verb::clear:
-      outcome = clear();
-      break;
-    case Verb::peek:
-      outcome = peek(key_of(operation));
-      break;
-    case Verb::own:
-      outcome = own(operation, *of);
-      break;
-    case Verb::find:
-      outcome = find(operation);
-      break;
-    case Verb::hold:
-      outcome = hold(operation);
-      break;
-    case Verb::drop:
-      outcome = drop(operation.name);
-      break;
-    case Verb::relax:
-      outcome = relax(operation, *of);
-      break;
-    case Verb::remap:
-      outcome = remap(*of, operation.count);
-      break;
-    case Verb::policy:
-      outcome = replace_policy(operation, *of);
-      break;
-    case Verb::state:
-      outcome = state();
-      break;
-    case Verb::assign:
-      outcome = assign(operation.space, operation.of.value_or(TenantId::unnamed));
-      break;
-    case Verb::keep:
-      outcome = keep_path(operation.name);
-      break;
-    case Verb::unkeep:
-      outcome = unkeep_path(operation.name);
-      break;
-    case Verb::tree: {
-      std::vector<std::string> names;
-      for (const Part& part : parts_) names.push_back(part.name);
-      outcome = {{"tree", shape_of(*index_, names, meant(1))}};
-    }
-  }
+  const auto group = group_in(config_, operation.group);
+  if (!group) return {};
+  Outcome outcome = run(operation, *group);
   ++coverage_.operations;
   check_sums();
   if (coverage_.operations % config_.walk_every == 0) check_whole();
   return outcome;
+}
+
+Outcome World::run(const Operation& operation, std::size_t group) {
+  switch (operation.verb) {
+    case Verb::match:
+      return match(operation);
+    case Verb::insert:
+      return insert(operation);
+    case Verb::release:
+      return release(operation);
+    case Verb::evict:
+      if (!operation.of) return evict(group, operation.number());
+      if (!has(*operation.of)) return {};
+      return evict(group, operation.number(), operation.of,
+                   operation.most.value_or(std::numeric_limits<std::uint32_t>::max()));
+    case Verb::flush:
+      return flush(operation.space);
+    case Verb::clear:
+      return clear();
+    case Verb::peek:
+      return peek(key_of(operation));
+    case Verb::own:
+      return own(operation, group);
+    case Verb::find:
+      return find(operation);
+    case Verb::hold:
+      return hold(operation);
+    case Verb::drop:
+      return drop(operation.name);
+    case Verb::relax:
+      return relax(operation, group);
+    case Verb::remap:
+      return remap(group, operation.number());
+    case Verb::policy:
+      return replace_policy(operation, group);
+    case Verb::state:
+      return state();
+    case Verb::assign:
+      return assign(operation.space, operation.of.value_or(TenantId::unnamed));
+    case Verb::keep:
+      return keep_path(operation.name);
+    case Verb::unkeep:
+      return unkeep_path(operation.name);
+    case Verb::tree: {
+      std::vector<std::string> names;
+      for (const Part& part : parts_) names.push_back(part.name);
+      return {{"tree", shape_of(*index_, names, meant(1))}};
+    }
+    default:
+      disagree("an index has no such operation: {}", text_of(operation));
+  }
 }
 
 void World::finish() {
@@ -169,22 +151,15 @@ void World::finish() {
                  part.allocator->occupancy().free, std::uint64_t{part.capacity});
 }
 
-std::optional<std::size_t> World::group(const std::string& name) const {
-  if (name.empty()) return 0;
-  for (std::size_t g = 0; g < parts_.size(); ++g)
-    if (parts_[g].name == name) return g;
-  if (std::ranges::find(config_.other_groups, name) == config_.other_groups.end())
-    disagree("'{}' is not a group of this engine", name);
-  return {};
-}
-
 std::string World::label(std::size_t group, const char* what) const {
   return config_.groups.empty() ? what : parts_[group].name + "." + what;
 }
 
 Units World::told(std::uint64_t units) const { return static_cast<Units>(units / meant(1)); }
 
-Units World::meant(std::uint32_t depth) const { return config_.words_are_pages ? depth * config_.page_size : depth; }
+Units World::meant(std::uint64_t depth) const {
+  return static_cast<Units>(config_.words_are_pages ? depth * config_.page_size : depth);
+}
 
 void World::no_such(const char* what, const std::string& name) const {
   if (config_.scenario) disagree("there is no {} called '{}'", what, name);

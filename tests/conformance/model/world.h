@@ -1,12 +1,14 @@
 #pragma once
 
 #include "flat_index.h"
-#include "operation.h"
+#include "outcome.h"
 #include "part.h"
 #include "victim_order.h"
+#include "world_config.h"
 
 #include <canopy/prefix_index.h>
 #include <canopy/tenant_index.h>
+#include <program/operation.h>
 
 #include <limits>
 #include <map>
@@ -16,6 +18,8 @@
 #include <string>
 
 namespace canopy::test {
+
+using program::Operation, program::Verb;
 
 /// The coverage that a program reached.
 struct Coverage {
@@ -68,6 +72,7 @@ class World {
   using Brought = FlatIndex::PerGroup<std::vector<Page>>;
 
   Key key_of(const Operation& operation) const { return {operation.space, operation.words}; }
+  Outcome run(const Operation& operation, std::size_t group);
   Outcome match(const Operation& operation);
   Outcome insert(const Operation& operation);
   Outcome insert_below(Receipt* below, const Operation& operation);
@@ -89,14 +94,12 @@ class World {
   Outcome hold(const Operation& operation);
   Outcome drop(const std::string& name);
   Outcome relax(const Operation& operation, std::size_t group);
-  Outcome remap(std::size_t group, std::uint32_t count);
+  Outcome remap(std::size_t group, std::uint64_t count);
   Outcome state();
 
-  /// Returns the group's index, or nothing for a group that only other worlds of the scenario have.
-  std::optional<std::size_t> group(const std::string& name) const;
   std::string label(std::size_t group, const char* what) const;
   Units told(std::uint64_t units) const;   ///< in printed depths
-  Units meant(std::uint32_t depth) const;  ///< in units
+  Units meant(std::uint64_t depth) const;  ///< in units
   /// Does nothing, or throws a Mismatch in a scenario.
   void no_such(const char* what, const std::string& name) const;
   Receipts::iterator receipt(const std::string& name);

@@ -200,12 +200,11 @@ Outcome World::replace_policy(const Operation& operation, std::size_t group) {
   if (!has(*operation.of)) return {};
   // The policy that is replaced is destroyed after the call, so that an index that calls it again is caught.
   decltype(part.own)::mapped_type next;
-  if (!operation.policy.empty()) next = {operation.policy, make<EvictionStrategy>(operation.policy, {}, "{}")};
+  if (!operation.to.empty()) next = {operation.to, make<EvictionStrategy>(operation.to, {}, "{}")};
   tenants_->use_policy(group, *operation.of, next.second.get());
   if (next.second) part.own[*operation.of] = std::move(next);
   else part.own.erase(*operation.of);
-  if (order_)
-    order_->use_policy(*operation.of, operation.policy.empty() ? std::nullopt : std::optional(operation.policy));
+  if (order_) order_->use_policy(*operation.of, operation.to.empty() ? std::nullopt : std::optional(operation.to));
   return {};
 }
 

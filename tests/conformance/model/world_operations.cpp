@@ -94,7 +94,7 @@ void World::lose_sight() {
 }
 
 Outcome World::insert(const Operation& operation) {
-  for (const auto& [name, from] : operation.from) group(name);
+  for (const auto& [name, from] : operation.from) group_in(config_, name);
   if (operation.name.empty()) return insert_below(nullptr, operation);
   const auto found = receipt(operation.name);
   if (found == receipts_.end() || found->second.state == LockState::released) return {};
@@ -256,7 +256,7 @@ Outcome World::peek(const Key& key) {
 
 Outcome World::own(const Operation& operation, std::size_t group) {
   if (owned_.contains(operation.as)) return {};
-  auto pages = obtain(group, operation.count);
+  auto pages = obtain(group, operation.number());
   if (!pages) return {{"refused", 1}};
   parts_[group].owned += pages->size();
   owned_.emplace(operation.as, std::pair(group, *std::move(pages)));
@@ -278,14 +278,15 @@ Outcome World::relax(const Operation& operation, std::size_t group) {
   if (found == receipts_.end() || found->second.state != LockState::held) return {};
   Receipt& receipt = found->second;
   coverage_.relaxed += parts_[group].reach != kWholePath;
-  index_->relax(receipt.lock, group, meant(operation.count));
-  flat_.relax(receipt.hold, group, meant(operation.count) / config_.page_size);
+  const Units from = meant(operation.number());
+  index_->relax(receipt.lock, group, from);
+  flat_.relax(receipt.hold, group, from / config_.page_size);
   Outcome outcome;
   check_lock(receipt, outcome);
   return outcome;
 }
 
-Outcome World::remap(std::size_t group, std::uint32_t count) {
+Outcome World::remap(std::size_t group, std::uint64_t count) {
   SlotAllocator& allocator = *parts_[group].allocator;
   const std::vector<PrefixName> names = flat_.all_unlocked(group);
   const std::size_t moved = std::min({std::size_t{count}, names.size(), std::size_t{allocator.occupancy().free}});

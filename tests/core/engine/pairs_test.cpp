@@ -1,5 +1,5 @@
 #include <conformance/model/effort.h>
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
 
 #include <set>
 #include <sstream>

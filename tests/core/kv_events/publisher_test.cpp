@@ -3,9 +3,9 @@
 #include <canopy/kv_events/kv_publisher.h>
 #include <canopy/kv_events/stream.h>
 #include <conformance/model/effort.h>
-#include <conformance/model/mismatch.h>
 #include <kv_events/replay_desk.h>
 #include <kv_events/socket.h>
+#include <program/mismatch.h>
 #include <unistd.h>
 
 #include <algorithm>

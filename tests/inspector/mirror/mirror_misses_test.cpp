@@ -1,8 +1,8 @@
 /// The reasons of misses, in a mirror that saw everything and in one that did not.
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
-#include <conformance/model/mismatch.h>
 #include <doctest/doctest.h>
+#include <program/mismatch.h>
 #include <support/random_requests.h>
 
 #include <map>

@@ -1,11 +1,11 @@
 #include <canopy/base/random.h>
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
-#include <conformance/model/mismatch.h>
 #include <doctest/doctest.h>
 #include <history/history.h>
 #include <history/range_figures.h>
 #include <mirror/mirror.h>
+#include <program/mismatch.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
 

@@ -1,7 +1,7 @@
 #include <conformance/model/flat_index.h>
-#include <conformance/model/mismatch.h>
 #include <conformance/model/random_ops.h>
 #include <conformance/model/victim_order.h>
+#include <program/mismatch.h>
 
 #include <doctest/doctest.h>
 
@@ -194,9 +194,9 @@ TEST_CASE("the same seed draws the same program, and what it draws can be writte
   for (std::size_t i = 0; i < 500; ++i) {
     const std::string text = text_of(program.operations[i]);
     CHECK(text == text_of(again.operations[i]));
-    CHECK(text == text_of(operation_from(text)));
+    CHECK(text == text_of(canopy::program::operation_of(text, canopy::program::Runner::index)));
   }
-  CHECK(text_of(program.config) == text_of(config_from(text_of(program.config))));
+  CHECK(text_of(program.config) == text_of(config_of(text_of(program.config))));
 }
 
 TEST_CASE("a failing program shrinks to the operations that matter") {
@@ -213,10 +213,10 @@ TEST_CASE("a failing program shrinks to the operations that matter") {
   };
   Program program = random_program(3, {}, 300);
   program.operations.insert(program.operations.begin() + 150,
-                            test::Operation{Verb::flush, {}, {}, {}, 0, 0, false, false, {}});
+                            canopy::program::operation_of("flush", canopy::program::Runner::index));
   for (const std::ptrdiff_t at : {200, 250})
     program.operations.insert(program.operations.begin() + at,
-                              test::Operation{Verb::evict, {}, {}, {}, 1, 0, false, false, {}});
+                              canopy::program::operation_of("evict 1", canopy::program::Runner::index));
   REQUIRE(run(program));
   const Program small = shrunk(program, run);
   CHECK(small.operations.size() == 3);

@@ -39,7 +39,7 @@ TEST_CASE("a scenario that fails is reported with its line, what was expected an
 TEST_CASE("a scenario that cannot be understood is reported with its line") {
   CHECK(run_scenario("insert 1\n", "a") ==
         std::vector<std::string>{"a:1: the first line must be 'engine ...' or 'requests ...'"});
-  CHECK(run_scenario("engine\nswim 1\n", "b") == std::vector<std::string>{"b:2: 'swim' is not an operation"});
+  CHECK(run_scenario("engine\nswim 1\n", "b").at(0).starts_with("b:2: 'swim' is not an operation"));
   CHECK(run_scenario("engine\nmatch x\n", "c") == std::vector<std::string>{"c:2: 'x' is not a number"});
   CHECK(run_scenario("engine\nclear -> swum 3\n", "d") ==
         std::vector<std::string>{"d:2: expected swum 3, got no such result"});
@@ -89,10 +89,12 @@ TEST_CASE("a mistake in groups, requests or values is reported in a sentence") {
   CHECK(error("engine\nstate ->\n") == "s:2: an expectation is empty");
   CHECK(error("requests\nreserve a\n") == "s:2: there is no request called 'a'");
   CHECK(error("requests\nbegin a 1\nbegin a 1\n") == "s:3: there is a request called 'a' already");
-  CHECK(error("requests\nbegin a 1\nfly a\n") == "s:3: 'fly' is nothing that a request does");
+  CHECK(error("requests\nbegin a 1\nfly a\n").starts_with("s:3: 'fly' is not an operation"));
+  CHECK(error("requests\ninsert 1\n").starts_with("s:2: 'insert' is not an operation"));
+  CHECK(error("requests\nflush in=1\n") == "s:2: requests of a scenario have no namespaces");
   CHECK(error("requests\nbegin a 1\ncommit a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
   CHECK(error("requests\nbegin a 1\nfinish a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
   CHECK(error("requests\nbegin a 1\nreserve a\nresume a\n") == "s:4: 'a' was not retracted");
-  CHECK(error("requests\nbegin a 1 colour=2\n") == "s:2: 'colour' is no setting of a request");
+  CHECK(error("requests\nbegin a 1 colour=2\n").starts_with("s:2: 'begin' has no setting 'colour'"));
   CHECK(error("requests index=tree\n").starts_with("s:1: "));
 }

@@ -1,9 +1,9 @@
 #include "server.h"
 
 #include <arpa/inet.h>
-#include <conformance/model/mismatch.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <program/mismatch.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>

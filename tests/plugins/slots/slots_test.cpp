@@ -1,12 +1,12 @@
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
-#include <conformance/model/mismatch.h>
 #include <conformance/model/plugins.h>
 #include <conformance/model/storage_caller.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <program/mismatch.h>
 #include <slots/folder.h>
 #include <slots/slot_storage.h>
 #include <slots/table_file.h>

@@ -16,11 +16,11 @@
 #include <string_view>
 #include <thread>
 
+#include <program/shrink.h>
 #include "composition.h"
 #include "faulty.h"
 #include "random_operations.h"
 #include "ranks.h"
-#include "shrink.h"
 
 namespace canopy::check {
 namespace {
@@ -123,7 +123,7 @@ Reached live(const Episode& episode, const Registry& registry, Before&& before) 
   RandomOperations operations(episode.seed, registry, episode.of.use);
   for (std::uint64_t i = 1; i <= episode.operations && !ranks.first().over(); ++i) {
     const Operation& operation = operations.next(ranks.first());
-    if (!before(operation, i, ranks.subject().groups())) return ranks.first().reached();
+    if (!before(operation, i)) return ranks.first().reached();
     ranks.apply(operation);
   }
   if (!ranks.first().over()) ranks.finish();
@@ -146,7 +146,7 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
     be_a_child(kPatience);
     try {
       bool whole = true;
-      const Reached reached = live(episodes.at(number), registry, [&](const Operation&, std::uint64_t, const auto&) {
+      const Reached reached = live(episodes.at(number), registry, [&](const Operation&, std::uint64_t) {
         ++self.operations;
         return whole = !board.stop;
       });
@@ -172,8 +172,8 @@ Failure failure_of(const Options& options, std::uint64_t number, const Verdict& 
   const auto again = [&] {
     Verdict verdict;
     try {
-      live(episode, registry, [&](const Operation& operation, std::uint64_t at, const auto& groups) {
-        const std::string line = text_of(operation, groups) + '\n';
+      live(episode, registry, [&](const Operation& operation, std::uint64_t at) {
+        const std::string line = program::text_of(operation) + '\n';
         const std::size_t size = log->size;
         if (size + line.size() > log->text.size()) return false;
         std::memcpy(log->text.data() + size, line.data(), line.size());
@@ -192,10 +192,9 @@ Failure failure_of(const Options& options, std::uint64_t number, const Verdict& 
   if (!failure.repeats) failure.found = ended;
   failure.program.engine = episode.of.engine;
   failure.program.ranks = episode.of.ranks;
-  if (const auto subject = Subject::create(episode.of.engine, registry)) failure.program.groups = (*subject)->groups();
   std::istringstream lines(std::string(log->text.data(), log->size));
   for (std::string line; std::getline(lines, line);)
-    failure.program.operations.push_back(operation_of(line, failure.program.groups));
+    failure.program.operations.push_back(program::operation_of(line, program::Runner::engine));
   failure.operations = failure.program.operations.size();
   if (failure.found.operation == 0) failure.found.operation = failure.operations;
   return failure;
@@ -208,11 +207,15 @@ void shrink(Failure& failure, const Options& options, const Registry& registry) 
   constexpr std::size_t kBeginning = 32;  // what follows may depend on numbers
   const auto kind = failure.found.kind;
   const std::string begins = kind_of(failure.found).substr(0, kBeginning);
-  const Fails fails = [&](const Program& program) {
+  Program program = failure.program;
+  const program::Fails fails = [&](const std::vector<Operation>& operations) -> std::optional<std::size_t> {
+    program.operations = operations;
     const Verdict verdict = verdict_on(program, true);
-    return verdict.kind == kind && kind_of(verdict).starts_with(begins);
+    if (verdict.kind != kind || !kind_of(verdict).starts_with(begins)) return {};
+    return operations.size();
   };
-  if (fails(failure.program)) failure.program = shrunk(std::move(failure.program), fails, options.shrink_seconds);
+  std::vector<Operation>& found = failure.program.operations;
+  if (fails(found)) found = program::shrunk(std::move(found), fails, options.shrink_seconds);
   failure.verdict = verdict_on(failure.program, true);
 }
 

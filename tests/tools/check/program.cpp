@@ -14,7 +14,8 @@
 #include <cstring>
 #include <sstream>
 
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
+#include "faulty.h"
 #include "ranks.h"
 
 namespace canopy::check {
@@ -27,6 +28,16 @@ struct Sent {
   bool ended;
   char sentence[2048];
 };
+
+/// Checks what the language leaves to an engine. Throws a Mismatch.
+void check_names(const Operation& operation, const std::vector<std::string>& groups) {
+  if (const std::string& group = operation.group; !group.empty() && std::ranges::find(groups, group) == groups.end())
+    test::disagree("the engine has no group {}{}", in_quotes(group), did_you_mean(group, groups));
+  if (const auto space = static_cast<std::uint32_t>(operation.space); space >= kMostSpaces)
+    test::disagree("{} is not a namespace; they are numbered from 0 to {}", space, kMostSpaces - 1);
+  if (operation.verb == Verb::lie && !lie_of(operation.name))
+    test::disagree("{} is not a lie{}", in_quotes(operation.name), did_you_mean(operation.name, lie_names()));
+}
 
 Result<Program> program_in(const YamlNode& document, const Registry& registry) {
   const auto wrong = [](const YamlNode& at, const std::string& what) { return Error{at.mark.text() + ": " + what}; };
@@ -43,7 +54,8 @@ Result<Program> program_in(const YamlNode& document, const Registry& registry) {
   if (!config) return config.error();
   Program program;
   program.engine = dump_engine_config(*config, registry);
-  for (const GroupConfig& group : config->groups) program.groups.push_back(group.name);
+  std::vector<std::string> groups;
+  for (const GroupConfig& group : config->groups) groups.push_back(group.name);
   if (const YamlNode* const ranks = document.find("ranks")) {
     if (ranks->scalar.size() != 1 || ranks->scalar[0] < '1' || ranks->scalar[0] > '8')
       return wrong(*ranks, "ranks is " + in_quotes(ranks->scalar) + "; expected a number from 1 to 8");
@@ -55,7 +67,8 @@ Result<Program> program_in(const YamlNode& document, const Registry& registry) {
   for (const YamlNode& line : operations.items) {
     if (line.kind != YamlNode::Kind::scalar) return wrong(line, "expected an operation, such as 'begin 1 0 1 2'");
     try {
-      program.operations.push_back(operation_of(line.scalar, program.groups));
+      program.operations.push_back(program::operation_of(line.scalar, program::Runner::engine));
+      check_names(program.operations.back(), groups);
     } catch (const test::Mismatch& error) {
       return wrong(line, error.what());
     }
@@ -83,7 +96,7 @@ std::string text_of(const Program& program, const std::vector<std::string>& abou
   for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
   if (program.ranks > 1) text += "ranks: " + std::to_string(program.ranks) + "\n";
   text += program.operations.empty() ? "operations: []\n" : "operations:\n";
-  for (const Operation& operation : program.operations) text += "  - " + text_of(operation, program.groups) + "\n";
+  for (const Operation& operation : program.operations) text += "  - " + text_of(operation) + "\n";
   return text;
 }
 

@@ -11,22 +11,23 @@
 #include <string>
 #include <vector>
 
-#include "operation.h"
+#include <program/operation.h>
 
 namespace canopy::check {
+
+using program::Operation, program::Verb;
 
 /// An engine and the operations on it. As a YAML file:
 ///
 ///   engine:                  # as in an engine file
 ///     page_size: 4
 ///     ...
-///   operations:              # see operation.h
+///   operations:              # see <program/operation.h>
 ///     - begin 1 0 1 2 2
 ///     - reserve 1 4
 ///   ranks: 2                 # may be left out
 struct Program {
   std::string engine;  ///< text of the engine's file
-  std::vector<std::string> groups;
   std::vector<Operation> operations;
   unsigned ranks = 1;  ///< engines under these operations
 };

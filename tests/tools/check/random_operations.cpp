@@ -24,23 +24,17 @@ std::uint32_t stride_of(const Engine& engine) {
 }  // namespace
 
 RandomOperations::RandomOperations(std::uint64_t seed, const Registry& registry, Settings settings)
-    : random_(seed), settings_(settings), policies_(registry.names(EvictionStrategy::kInterface)) {}
+    : random_(seed), settings_(settings), policies_(registry.names(EvictionStrategy::kInterface)), history_(kHistory) {}
 
 Operation& RandomOperations::again(Verb verb) {
-  std::vector<Token> tokens = std::move(operation_.tokens);
-  tokens.clear();
   operation_ = {};
-  operation_.tokens = std::move(tokens);
   operation_.verb = verb;
   return operation_;
 }
 
 const Operation& RandomOperations::next(const Trial& trial) {
-  if (const auto left = trial.left(); !left.empty()) {
-    Past known{{left.begin(), left.end()}, trial.left_space()};
-    if (history_.size() < kHistory) history_.push_back(std::move(known));
-    else history_[random_.below(kHistory)] = std::move(known);
-  }
+  if (const auto left = trial.left(); !left.empty())
+    history_.remember(random_, NamespaceId{trial.left_space()}, {left.begin(), left.end()});
   const auto lives = trial.lives();
   if (std::exchange(rare_next_, false)) return now_and_then(trial), operation_;
   if (settings_.memory && random_.one_in(10)) return scarcity(), operation_;
@@ -72,24 +66,18 @@ const Trial::Live& RandomOperations::any(const Trial& trial) {
   return trial.lives()[random_.below(static_cast<std::uint32_t>(trial.lives().size()))];
 }
 
-std::uint32_t RandomOperations::group(const Trial& trial) {
-  return random_.below(static_cast<std::uint32_t>(trial.engine().groups()));
+void RandomOperations::draw_group(const Trial& trial) {
+  const Engine& engine = trial.engine();
+  operation_.group = engine.pool(random_.below(static_cast<std::uint32_t>(engine.groups()))).group();
 }
 
 /// Makes a prompt: a new one, or the beginning of an earlier prompt and its answer, mostly in the same namespace.
 void RandomOperations::prompt(const Trial& trial) {
-  std::vector<Token>& tokens = operation_.tokens;
-  operation_.space = random_.below(settings_.spaces);
-  if (!history_.empty() && !random_.one_in(4)) {
-    const auto& [earlier, space] = history_[random_.below(static_cast<std::uint32_t>(history_.size()))];
-    if (!random_.one_in(4)) operation_.space = space;
-    const std::uint32_t kept = random_.one_in(3) ? static_cast<std::uint32_t>(earlier.size())
-                                                 : random_.below(static_cast<std::uint32_t>(earlier.size() + 1));
-    tokens.assign(earlier.begin(), earlier.begin() + kept);
-  }
+  operation_.space = NamespaceId{random_.below(settings_.spaces)};
+  history_.begin(random_, operation_);
   const std::uint32_t stride = stride_of(trial.engine());
   for (std::uint32_t more = random_.below((random_.one_in(3) ? 10 : 3) * stride) + 1; more > 0; --more)
-    tokens.push_back(random_.below(kSymbols));
+    operation_.words.push_back(random_.below(kSymbols));
 }
 
 /// With a tier below, begins some requests a while after their fetch, and lets time pass.
@@ -107,7 +95,7 @@ bool RandomOperations::wait_for_fetch(const Trial& trial) {
   }
   if (random_.one_in(3)) return false;
   again(Verb::fetch);
-  operation_.request = ++begun_;
+  operation_.name = std::to_string(++begun_);
   prompt(trial);
   operation_.leave = random_.below(2);
   fetched_.push_back(operation_);
@@ -137,12 +125,12 @@ bool RandomOperations::rare(const Trial& trial) {
 void RandomOperations::begin(const Trial& trial) {
   if (wait_for_fetch(trial)) return;
   again(Verb::begin);
-  operation_.request = ++begun_;
+  operation_.name = std::to_string(++begun_);
   prompt(trial);
   operation_.priority = static_cast<std::int32_t>(random_.below(4));
   operation_.leave = random_.below(2);
   if (!trial.tenants() || !settings_.retention || !random_.one_in(3)) return;
-  operation_.keep = random_.below(static_cast<std::uint32_t>(operation_.tokens.size() + 1));
+  operation_.keep = random_.below(static_cast<std::uint32_t>(operation_.words.size() + 1));
   operation_.us = random_.below(3000);
 }
 
@@ -156,7 +144,7 @@ void RandomOperations::serve(const Trial& trial) {
 
 void RandomOperations::of(const Trial::Live& live, Verb verb, std::uint64_t count) {
   again(verb);
-  operation_.request = live.name;
+  operation_.name = live.name;
   operation_.count = count;
 }
 
@@ -179,13 +167,13 @@ void RandomOperations::progress(const Trial& trial) {
   if (computed == known) {
     of(live, Verb::append);
     for (std::uint32_t more = random_.one_in(8) ? 1 + random_.below(5) : 1; more > 0; --more)
-      operation_.tokens.push_back(random_.below(kSymbols));
+      operation_.words.push_back(random_.below(kSymbols));
     return;
   }
   const std::uint32_t until = std::min(known, computed + 1 + random_.below(3 * stride));
   of(live, Verb::reserve, random_.one_in(8) ? until + random_.below(8) : until);
   // Full attention may reserve more than the next step needs.
-  if (operation_.count > until) operation_.soon = until;
+  if (operation_.number() > until) operation_.soon = until;
 }
 
 /// Makes the operations that are rare in a server. They are rare here too, to leave time for their effects.
@@ -198,20 +186,20 @@ void RandomOperations::now_and_then(const Trial& trial) {
     if (operation_.verb == Verb::turn) return;
     operation_.name = random_.one_in(2) ? "a" : "ax";
     if (random_.one_in(2)) operation_.pins = random_.below(most);
-    if (random_.one_in(3)) operation_.ceiling = operation_.count + operation_.pins + 1 + random_.below(most);
+    const auto floor = static_cast<std::uint32_t>(operation_.number());
+    if (random_.one_in(3)) operation_.ceiling = floor + operation_.pins + 1 + random_.below(most);
     return;
   }
   if (lot < 20 && settings_.policies) {
     again(Verb::policy);
-    operation_.group = group(trial);
-    operation_.name = policies_[random_.below(static_cast<std::uint32_t>(policies_.size()))];
+    draw_group(trial);
+    operation_.to = policies_[random_.below(static_cast<std::uint32_t>(policies_.size()))];
   } else if (lot < 26 && settings_.resizes) {
     again(Verb::resize);
-    operation_.group = group(trial);
+    draw_group(trial);
     operation_.count = random_.one_in(4) ? kUnlimited : 1 + random_.below(random_.one_in(3) ? 40 : 400);
   } else if (lot < 32) {
-    again(Verb::flush);
-    operation_.count = random_.below(settings_.spaces);
+    again(Verb::flush).space = NamespaceId{random_.below(settings_.spaces)};
   } else if (lot < 42 && settings_.pins) {
     const bool more = trial.pins() < 3 && random_.one_in(2);
     again(more ? Verb::pin : Verb::unpin);
@@ -222,7 +210,7 @@ void RandomOperations::now_and_then(const Trial& trial) {
     fault(trial);
   } else {
     again(Verb::room);
-    operation_.group = group(trial);
+    draw_group(trial);
     operation_.count = random_.below(random_.one_in(4) ? 400 : 12);
   }
 }
@@ -240,7 +228,7 @@ void RandomOperations::fault(const Trial& trial) {
     constexpr Verb kRefusals[] = {Verb::refuse_pages, Verb::refuse_memory, Verb::refuse_insert, Verb::refuse_remap};
     again(kRefusals[random_.below(4)]);
   }
-  operation_.group = group(trial);
+  draw_group(trial);
   operation_.count = 1 + random_.below(6);
 }
 

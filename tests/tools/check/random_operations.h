@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "operation.h"
+#include <program/history.h>
 #include "trial.h"
 
 namespace canopy::check {
@@ -35,10 +35,6 @@ class RandomOperations {
   const Operation& next(const Trial& trial);
 
  private:
-  struct Past {
-    std::vector<Token> tokens;  ///< prompt and answer
-    std::uint32_t space;
-  };
   void begin(const Trial& trial);
   bool wait_for_fetch(const Trial& trial);
   void serve(const Trial& trial);
@@ -50,7 +46,7 @@ class RandomOperations {
   bool rare(const Trial& trial);
   void prompt(const Trial& trial);
   const Trial::Live& any(const Trial& trial);
-  std::uint32_t group(const Trial& trial);
+  void draw_group(const Trial& trial);
   Operation& again(Verb verb);
 
   Random random_;
@@ -59,7 +55,7 @@ class RandomOperations {
   Operation operation_;
   std::uint64_t begun_ = 0;
   bool rare_next_ = false;          ///< the next operation is a rare one, since memory will be refused in it
-  std::vector<Past> history_;       ///< requests that finished
+  program::History history_;        ///< requests that finished
   std::vector<Operation> fetched_;  ///< fetches for requests that have not begun
 };
 

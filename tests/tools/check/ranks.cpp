@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
 
 namespace canopy::check {
 

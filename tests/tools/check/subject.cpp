@@ -46,7 +46,6 @@ Result<std::unique_ptr<Subject>> Subject::create(const std::string& text, const 
   auto engine = check::create(*config, registry, subject->faults, agreement);
   if (!engine) return Error{engine.error().text + "\n" + text};
   subject->config_ = std::move(*config);
-  for (const GroupConfig& group : subject->config_.groups) subject->groups_.push_back(group.name);
   subject->agreement_ = agreement;
   subject->sound_ = is_sound(subject->config_.storage_tier.in);
   subject->engine_ = std::move(*engine);

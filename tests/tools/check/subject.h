@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "faulty.h"
 
@@ -28,13 +27,11 @@ class Subject {
   /// Destroys the engine.
   void end() { engine_.reset(); }
   const EngineConfig& config() const { return config_; }
-  const std::vector<std::string>& groups() const { return groups_; }
   Faults faults;
 
  private:
   std::optional<TemporaryFolder> folder_;
   EngineConfig config_;
-  std::vector<std::string> groups_;
   Agreement* agreement_ = nullptr;
   bool sound_ = false;
   std::unique_ptr<Engine> engine_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
 
 namespace canopy::check {
 

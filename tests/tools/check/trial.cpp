@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
 
 namespace canopy::check {
 
@@ -70,7 +70,7 @@ bool Trial::apply(const Operation& operation) {
     } catch (const std::bad_alloc&) {
       if (scarce() == scarce_before) throw;
       for (std::size_t i = lives_.size(); i-- > 0;)
-        if (lives_[i].request.ended() || lives_[i].name >= kOfAnOperation) drop(lives_[i]);
+        if (lives_[i].request.ended() || lives_[i].name.empty()) drop(lives_[i]);
     }
     if (!faults_ || !faults_->lied)
       parts_->tenancy.check(tenant, operation.verb == Verb::reserve,
@@ -123,7 +123,7 @@ std::optional<std::string_view> Trial::tenant_of(const Operation& operation) con
     case Verb::begin:
     case Verb::serve:
     case Verb::fetch:
-      return tuple_of(operation.space).tenant;
+      return tuple_of(number_of(operation.space)).tenant;
     case Verb::reserve:
     case Verb::advance:
     case Verb::commit:
@@ -133,28 +133,34 @@ std::optional<std::string_view> Trial::tenant_of(const Operation& operation) con
     case Verb::retract:
     case Verb::resume:
       for (const Live& live : lives_)
-        if (live.name == operation.request) return tuple_of(live.space).tenant;
+        if (live.name == operation.name) return tuple_of(live.space).tenant;
       return {};
     default:
       return {};
   }
 }
 
+std::size_t Trial::group_of(const Operation& operation) const {
+  for (std::size_t g = 0; g < engine_->groups(); ++g)
+    if (engine_->pool(g).group() == operation.group) return g;
+  return 0;
+}
+
 bool Trial::do_it(const Operation& operation) {
-  const std::uint64_t count = operation.count;
+  const std::uint64_t count = operation.number();
   switch (operation.verb) {
     case Verb::begin:
       return begin(operation);
     case Verb::serve:
       return serve(operation);
     case Verb::flush:
-      return flush(static_cast<std::uint32_t>(count));
+      return flush(number_of(operation.space));
     case Verb::policy:
-      return use_policy(operation.group, operation.name);
+      return use_policy(group_of(operation), operation.to);
     case Verb::resize:
-      return resize(operation.group, count);
+      return resize(group_of(operation), count);
     case Verb::room:
-      return ask([&] { return engine_->make_free(operation.group, count); });
+      return ask([&] { return engine_->make_free(group_of(operation), count); });
     case Verb::pin:
       return pin(count);
     case Verb::unpin:
@@ -190,7 +196,7 @@ bool Trial::do_it(const Operation& operation) {
     default:
       break;
   }
-  Live* live = find(operation.request);
+  Live* live = find(operation.name);
   if (!live) return false;
   if (operation.verb == Verb::resume) return resume(*live);
   if (operation.verb == Verb::abort) {
@@ -199,20 +205,21 @@ bool Trial::do_it(const Operation& operation) {
     return true;
   }
   if (live->aside) return false;
+  const std::uint64_t tokens = operation.count.value_or(live->known());
   switch (operation.verb) {
     case Verb::reserve:
-      return reserve(*live, count, operation.soon ? operation.soon : count);
+      return reserve(*live, tokens, operation.soon ? operation.soon : tokens);
     case Verb::append:
-      for (const Token token : operation.tokens) ask([&] { live->request.append(token); });
+      for (const Token token : operation.words) ask([&] { live->request.append(token); });
       live->trail.follow(live->request.tokens());
       return true;
     case Verb::advance:
     case Verb::commit:
-      return move_on(*live, count, operation.verb == Verb::commit);
+      return move_on(*live, tokens, operation.verb == Verb::commit);
     case Verb::rematch:
       return rematch(*live);
     case Verb::finish:
-      return finish(*live, count);
+      return finish(*live, tokens);
     default:
       return retract(*live);
   }
@@ -289,7 +296,7 @@ void Trial::look(const char* after) {
                                         : std::string("there are more reports than the ledger keeps"));
 }
 
-Trial::Live* Trial::find(std::uint64_t name) {
+Trial::Live* Trial::find(std::string_view name) {
   const auto found = std::ranges::find(lives_, name, &Live::name);
   return found == lives_.end() ? nullptr : &*found;
 }
@@ -388,7 +395,7 @@ bool Trial::unpin(std::uint64_t place) {
 /// Gives a tenant another share, if its floor fits beside the others.
 bool Trial::set_share(const Operation& operation) {
   if (!parts_->tenancy.any() || operation.name == "*" || operation.name.empty()) return false;
-  TenantShare share{.floor = operation.count, .pins = operation.pins};
+  TenantShare share{.floor = operation.number(), .pins = operation.pins};
   if (operation.ceiling > 0) share.ceiling = operation.ceiling;
   return static_cast<bool>(ask([&] { return engine_->set_share(operation.name, share); }));
 }
@@ -439,13 +446,14 @@ void Trial::end_child() {
 /// Arms a fault or a lie of a component.
 bool Trial::arm(const Operation& operation) {
   if (!faults_) return false;
-  const std::uint64_t in = std::max<std::uint64_t>(operation.count, 1);
-  if (operation.verb == Verb::refuse_pages) faults_->groups[operation.group].pages = in;
-  else if (operation.verb == Verb::refuse_memory) faults_->groups[operation.group].memory = in;
+  const std::uint64_t in = std::max<std::uint64_t>(operation.number(), 1);
+  const std::size_t group = group_of(operation);
+  if (operation.verb == Verb::refuse_pages) faults_->groups[group].pages = in;
+  else if (operation.verb == Verb::refuse_memory) faults_->groups[group].memory = in;
   else if (operation.verb == Verb::refuse_insert) faults_->insert = in;
   else if (operation.verb == Verb::refuse_remap) faults_->remap = in;
   else if (operation.verb == Verb::refuse_new) faults_->scarcity.arm(in, std::max<std::uint64_t>(operation.times, 1));
-  else faults_->lie = *lie_of(operation.name), faults_->liar = operation.group, faults_->lies_in = in;
+  else faults_->lie = *lie_of(operation.name), faults_->liar = group, faults_->lies_in = in;
   return true;
 }
 

@@ -16,14 +16,16 @@
 #include <unordered_set>
 #include <vector>
 
+#include <program/operation.h>
 #include "faulty.h"
-#include "operation.h"
 #include "reached.h"
 #include "residence.h"
 #include "subject.h"
 #include "tenancy.h"
 
 namespace canopy::check {
+
+using program::Operation, program::Verb;
 
 /// Runs operations on an engine and its requests, and checks them. After every operation: the ledger; the bytes of
 /// every reused token; each match against a walk over the whole index, and against what was committed since the last
@@ -33,7 +35,7 @@ namespace canopy::check {
 class Trial {
  public:
   struct Live {
-    std::uint64_t name;
+    std::string name;  ///< empty: it lasts for one operation
     Request request;
     replay::Trail trail;
     std::uint32_t space;
@@ -72,6 +74,8 @@ class Trial {
   const Reached& reached() const { return reached_; }
 
  private:
+  std::size_t group_of(const Operation& operation) const;
+  static std::uint32_t number_of(NamespaceId space) { return static_cast<std::uint32_t>(space); }
   bool do_it(const Operation& operation);
   bool begin(const Operation& operation);
   bool serve(const Operation& operation);
@@ -88,7 +92,7 @@ class Trial {
   bool pin(std::uint64_t place);
   bool unpin(std::uint64_t place);
   bool fetch(const Operation& operation);
-  Fetch fetched_for(std::uint64_t name);
+  Fetch fetched_for(std::string_view name);
   void turn(std::uint64_t us);
   bool bring(const Operation& operation);
   bool may_not_fail() const;
@@ -110,8 +114,8 @@ class Trial {
   bool is_of_memory(std::string_view report) const;
 
   bool fits_beside(std::uint32_t matched, const RequestSpec& spec) const;
-  Live& start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space);
-  Live* find(std::uint64_t name);
+  Live& start(const RequestSpec& spec, const std::string& name, std::uint32_t space);
+  Live* find(std::string_view name);
   NamespaceId space_of(std::uint32_t number);
   std::uint64_t may_have(std::size_t group) const;
   void must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const;
@@ -130,8 +134,6 @@ class Trial {
   std::optional<std::string_view> tenant_of(const Operation& operation) const;
   void look(const char* after);
 
-  /// The number of a request that lasts for one operation.
-  static constexpr std::uint64_t kOfAnOperation = ~std::uint64_t{0};
   /// Parts of the present engine.
   struct Parts {
     replay::Content content;
@@ -140,7 +142,7 @@ class Trial {
     explicit Parts(Engine& engine) : content(engine), residence(engine), tenancy(engine) {}
   };
   struct Awaited {
-    std::uint64_t request;
+    std::string request;  ///< its name
     Fetch fetch;
     std::vector<Token> tokens;
     std::uint32_t space;

@@ -1,7 +1,7 @@
 /// The operations of a trial on requests, and their checks.
 #include <algorithm>
 
-#include <conformance/model/mismatch.h>
+#include <program/mismatch.h>
 
 #include "trial.h"
 
@@ -41,7 +41,7 @@ void Trial::must_be_known(const Live& live, std::uint32_t tokens) const {
     disagree("a request finds {} tokens that no request has committed since the last flush of its namespace", tokens);
 }
 
-Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space) {
+Trial::Live& Trial::start(const RequestSpec& spec, const std::string& name, std::uint32_t space) {
   std::uint32_t expected = parts_->residence.of(
       spec.prompt.first(spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached)), spec.space);
   if (!fits_beside(expected, spec)) expected = 0;
@@ -65,13 +65,13 @@ Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint
 }
 
 bool Trial::begin(const Operation& operation) {
-  if (find(operation.request)) return false;
-  RequestSpec spec{operation.tokens, space_of(operation.space)};
+  if (find(operation.name)) return false;
+  RequestSpec spec{operation.words, space_of(number_of(operation.space))};
   spec.priority = operation.priority;
-  spec.min_uncached = operation.leave;
+  if (operation.leave) spec.min_uncached = *operation.leave;
   const Retention retention{operation.keep, operation.us};
   if (operation.keep > 0) spec.retention = {&retention, 1};
-  Live& live = start(spec, operation.request, operation.space);
+  Live& live = start(spec, operation.name, number_of(operation.space));
   live.us = operation.us;
   reached_.kept += live.request.retained() > 0;
   return true;
@@ -79,7 +79,7 @@ bool Trial::begin(const Operation& operation) {
 
 /// Runs a request that the engine admits: alone, at once, and as described in its specification.
 bool Trial::serve(const Operation& operation) {
-  RequestSpec spec{operation.tokens, space_of(operation.space)};
+  RequestSpec spec{operation.words, space_of(number_of(operation.space))};
   spec.output_limit = operation.output;
   spec.chunk = operation.chunk;
   const std::uint64_t had = happened();
@@ -91,9 +91,9 @@ bool Trial::serve(const Operation& operation) {
     disagree("nothing runs and nothing is pinned, but a request has to wait: {}", admission.reason);
   if (admission.verdict == Admission::Verdict::never && !may_fail(had)) must_never_fit(spec, admission.reason);
   if (admission.verdict != Admission::Verdict::now) return false;
-  start(spec, kOfAnOperation, operation.space);
+  start(spec, {}, number_of(operation.space));
   const std::size_t at = lives_.size() - 1;
-  const std::uint64_t total = operation.tokens.size() + operation.output;
+  const std::uint64_t total = operation.words.size() + operation.output;
   while (lives_[at].request.computed() < total && !(faults_ && faults_->lied)) {
     Live& live = lives_[at];
     const std::uint64_t known = live.known(), computed = live.request.computed();
@@ -103,7 +103,7 @@ bool Trial::serve(const Operation& operation) {
       if (may_fail(had)) break;
       disagree("a request of {} tokens was admitted and had no page at token {}", total, computed);
     }
-    if (until > known) ask([&] { live.request.append(operation.tokens[until % operation.tokens.size()]); });
+    if (until > known) ask([&] { live.request.append(operation.words[until % operation.words.size()]); });
     live.trail.follow(live.request.tokens());
     move_on(live, until, operation.commits);
   }
@@ -206,8 +206,8 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   known_[live.space].add(left_);
   Operation& recent = recent_[counters_.finished % recent_.size()];
   recent.verb = Verb::bring;
-  recent.tokens = left_;
-  recent.space = live.space;
+  recent.words = left_;
+  recent.space = NamespaceId{live.space};
   ask([&] { live.request.finish(until); });
   ++counters_.finished;
   if (live.request.retained() < kept.length) {  // it takes back what it cannot keep

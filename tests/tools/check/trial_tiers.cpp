@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <cache/guard/index_port.h>
-#include <conformance/model/mismatch.h>
 #include <engine/state_of.h>
+#include <program/mismatch.h>
 #include "trial.h"
 
 namespace canopy::check {
@@ -15,12 +15,12 @@ using test::disagree;
 /// Fetches for a request that begins later, or never.
 bool Trial::fetch(const Operation& operation) {
   constexpr std::size_t kMost = 4;
-  if (!engine_->tiers().has_host() || find(operation.request)) return false;
-  RequestSpec spec{operation.tokens, space_of(operation.space)};
-  spec.min_uncached = operation.leave;
+  if (!engine_->tiers().has_host() || find(operation.name)) return false;
+  RequestSpec spec{operation.words, space_of(number_of(operation.space))};
+  if (operation.leave) spec.min_uncached = *operation.leave;
   const std::uint64_t loaded = engine_->tiers().counters()[Counter::loaded_tokens_host];
   Fetch fetch = ask([&] { return engine_->tiers().fetch(spec); });
-  fetches_.push_back({operation.request, std::move(fetch), operation.tokens, operation.space});
+  fetches_.push_back({operation.name, std::move(fetch), operation.words, number_of(operation.space)});
   reached_.fetched += engine_->tiers().counters()[Counter::loaded_tokens_host] - loaded;
   if (fetches_.size() > kMost) {
     forget(fetches_.front());
@@ -35,7 +35,7 @@ void Trial::forget(const Awaited& fetch) {
   if (!fetch.fetch.done()) dropped_.emplace_back(fetch.tokens, fetch.space);
 }
 
-Fetch Trial::fetched_for(std::uint64_t name) {
+Fetch Trial::fetched_for(std::string_view name) {
   const auto found = std::ranges::find(fetches_, name, &Awaited::request);
   if (found == fetches_.end()) return {};
   forget(*found);
@@ -60,9 +60,9 @@ bool Trial::bring(const Operation& operation) {
   const auto late = [&] { return engine_->tiers().counters().at(Counter::fetches_storage, BringOutcome::late); };
   const std::uint64_t were_late = late();
   Operation fetched = operation;
-  fetched.request = kOfAnOperation;
+  fetched.name.clear(), fetched.leave = 0;
   fetch(fetched);
-  const NamespaceId space = space_of(operation.space);
+  const NamespaceId space = space_of(number_of(operation.space));
   const auto& below = *state_of(*engine_).below;
   const std::uint64_t room = below.pools[0].free_pages() + below.pools[0].growable() +
                              below.index->component().sizes(0, space).evictable / engine_->page_size();
@@ -72,7 +72,7 @@ bool Trial::bring(const Operation& operation) {
         "the storage has {} pages of a prompt, nothing else runs, {} pages of the host tier may be used, and none is "
         "read",
         faults_->pages_there, room);
-  drop(start({operation.tokens, space}, kOfAnOperation, operation.space));
+  drop(start({operation.words, space}, {}, number_of(operation.space)));
   return true;
 }
 
@@ -137,7 +137,7 @@ bool Trial::reopen(const std::string& index) {
   ++reached_.reopened;
   // What the former engine put down is read by this one, whatever their indexes are.
   for (const Operation& recent : recent_)
-    if (!recent.tokens.empty() && !over_) bring(recent);
+    if (!recent.words.empty() && !over_) bring(recent);
   return true;
 }
 

@@ -287,8 +287,10 @@ TEST_CASE("check: every lie of a component is detected, and a component that doe
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
       "          store: { host: { streams: { kv: 8 } } } }\noperations:\n";
   const std::string body =
-      "  - begin 1 0 1 2 0 1 2\n  - reserve 1 6\n  - begin 2 0 1 2 0 2 2\n  - reserve 2 6\n  - commit 1 6\n"
-      "  - commit 2 6\n  - finish 1 6\n  - finish 2 6\n  - begin 3 0 1 2 0 1\n  - reserve 3 5\n  - advance 3 5\n"
+      "  - begin 1 leave=0 0 1 2 0 1 2\n  - reserve 1 6\n  - begin 2 leave=0 0 1 2 0 2 2\n  - reserve 2 6\n  - commit "
+      "1 6\n"
+      "  - commit 2 6\n  - finish 1 6\n  - finish 2 6\n  - begin 3 leave=0 0 1 2 0 1\n  - reserve 3 5\n  - advance 3 "
+      "5\n"
       "  - abort 3\n  - room full 12\n  - serve 1 1 1 1\n";
   const auto clean = program_of(head + body, "clean", registry());
   REQUIRE_MESSAGE(clean, (clean ? "" : clean.error().text));
@@ -296,7 +298,7 @@ TEST_CASE("check: every lie of a component is detected, and a component that doe
   const auto names = lie_names();
   for (const std::string& lie : std::span(names).first(static_cast<std::size_t>(kFirstOfHost))) {
     CAPTURE(lie);
-    run_lying(head + "  - lie full " + lie + " 1\n" + body, [](const Trial& trial, const Faults& faults) {
+    run_lying(head + "  - lie " + lie + " full 1\n" + body, [](const Trial& trial, const Faults& faults) {
       CHECK(faults.lied);
       CHECK(trial.over());
       CHECK(trial.reached().lies == 1);
@@ -326,8 +328,9 @@ TEST_CASE("check: what a host tier restores wrongly is detected, and no wrong re
       std::string tokens;
       for (std::size_t i = 0; i < 12 / ((symbol.size() + 1) / 2); ++i) tokens += " " + symbol;
       const std::string number = std::to_string(static_cast<std::size_t>(symbol[0]) + symbol.size());
-      text += "  - fetch " + number + tokens + "\n  - turn 100000\n  - turn 100000\n  - turn 100000\n  - begin " +
-              number + tokens + "\n  - abort " + number + "\n";
+      text += "  - fetch " + number + " leave=0" + tokens +
+              "\n  - turn 100000\n  - turn 100000\n  - turn 100000\n  - begin " + number + " leave=0" + tokens +
+              "\n  - abort " + number + "\n";
     }
     return text;
   };
@@ -341,7 +344,7 @@ TEST_CASE("check: what a host tier restores wrongly is detected, and no wrong re
   for (const std::string& lie : std::span(names).subspan(static_cast<std::size_t>(kFirstOfHost))) {
     CAPTURE(lie);
     const bool of_host = lie == "wrong_image";
-    run_lying(head + body + fetched(before) + "  - lie full " + lie + " 1\n" + fetched(after),
+    run_lying(head + body + fetched(before) + "  - lie " + lie + " full 1\n" + fetched(after),
               [&](const Trial& trial, const Faults& faults) {
                 CHECK(faults.happened == 1);
                 CHECK(trial.over() == of_host);
@@ -371,38 +374,42 @@ TEST_CASE("check: a tenant may lose what a pool had no room for while the system
 }
 
 TEST_CASE("check: an operation reads back from its line") {
-  const std::vector<std::string> groups{"full", "window"};
-  for (const char* line : {"begin 3 0 1 2 space=1 priority=2 leave=1",
+  for (const char* line : {"begin 3 in=1 priority=2 leave=1 keep=2 us=50 0 1 2",
+                           "begin 3 leave=0 7",
                            "reserve 3 9 soon=4",
                            "append 3 0 1",
                            "advance 3 4",
-                           "commit 3 8",
+                           "commit 3",
                            "finish 3 0",
+                           "rematch 3",
                            "abort 3",
                            "retract 3",
                            "resume 3",
-                           "serve 0 1 2 space=1 output=5 chunk=2 commits",
-                           "flush 1",
-                           "policy window slru",
+                           "serve in=1 commits output=5 chunk=2 0 1 2",
+                           "flush in=1",
+                           "policy window to=slru",
                            "resize full 40",
+                           "resize unlimited",
                            "resize window unlimited",
                            "room full 6",
                            "pin 4",
                            "unpin 0",
                            "poll",
+                           "turn 0",
+                           "fetch 4 in=2 leave=0 1",
                            "refuse_pages full 2",
                            "refuse_memory window 1",
                            "refuse_insert 3",
                            "refuse_remap 1",
                            "refuse_new 40 times=3",
                            "share ax 40 pins=16 ceiling=90",
-                           "bring 0 1 2 space=1",
+                           "bring in=1 0 1 2",
                            "reopen hash_chain",
                            "flush_unknown",
                            "fork",
-                           "lie full twice 1",
-                           "lie full other_record 2"})
-    CHECK(text_of(operation_of(line, groups), groups) == line);
+                           "lie twice full 1",
+                           "lie other_record 2"})
+    CHECK(text_of(program::operation_of(line, program::Runner::engine)) == line);
 }
 
 TEST_CASE("check: a file that is wrong is refused with its place") {
@@ -423,19 +430,20 @@ TEST_CASE("check: a file that is wrong is refused with its place") {
   const auto wrong = [&](const std::string& line) { return why(engine + "operations:\n  - " + line + "\n"); };
   CHECK(wrong("[]") == "f:3:5: expected an operation, such as 'begin 1 0 1 2'");
   CHECK(wrong("comit 1 2").starts_with("f:3:5: 'comit' is not an operation. Did you mean 'commit'?"));
-  CHECK(wrong("commit") == "f:3:5: 'commit' needs the number of a request");
-  CHECK(wrong("commit 1") == "f:3:5: 'commit' needs a number");
+  CHECK(wrong("commit") == "f:3:5: 'commit' needs a name");
+  CHECK(wrong("turn") == "f:3:5: 'turn' needs a number");
   CHECK(wrong("commit 1 2 3") == "f:3:5: 'commit' has an unexpected word '3'");
   CHECK(wrong("commit 1 x") == "f:3:5: the number after it is 'x'; expected a whole number from 0 to 1000000");
   CHECK(wrong("commit 1 -1") == "f:3:5: the number after it is '-1'; expected a whole number from 0 to 1000000");
   CHECK(wrong("commit 1 2000000").find("expected a whole number from 0 to 1000000") != std::string::npos);
   CHECK(wrong("begin 1") == "f:3:5: 'begin' needs tokens");
-  CHECK(wrong("begin 1 x").starts_with("f:3:5: a token is 'x'"));
-  CHECK(wrong("begin 1 2 spce=1").starts_with("f:3:5: 'begin' has no setting 'spce'. Did you mean 'space'?"));
-  CHECK(wrong("begin 1 2 space=8") == "f:3:5: space is '8'; expected a whole number from 0 to 7");
-  CHECK(wrong("flush 9") == "f:3:5: 9 is not a namespace; they are numbered from 0 to 7");
+  CHECK(wrong("begin 1 x") == "f:3:5: 'x' is not a number");
+  CHECK(wrong("begin 1 2 priorty=1").starts_with("f:3:5: 'begin' has no setting 'priorty'. Did you mean 'priority'?"));
+  CHECK(wrong("begin 1 2 leave=-1") == "f:3:5: leave is '-1'; expected a whole number from 0 to 1000000");
+  CHECK(wrong("match 1 2").starts_with("f:3:5: 'match' is not an operation"));
+  CHECK(wrong("flush in=9") == "f:3:5: 9 is not a namespace; they are numbered from 0 to 7");
   CHECK(wrong("room ful 1").starts_with("f:3:5: the engine has no group 'ful'. Did you mean 'full'?"));
-  CHECK(wrong("lie full twise 1").starts_with("f:3:5: 'twise' is not a lie. Did you mean 'twice'?"));
+  CHECK(wrong("lie twise full 1").starts_with("f:3:5: 'twise' is not a lie. Did you mean 'twice'?"));
   CHECK(wrong("poll 3") == "f:3:5: 'poll' has an unexpected word '3'");
 }
 
@@ -444,8 +452,9 @@ TEST_CASE("check: a program with any part left out is a program") {
   const std::string text =
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } } }\n"
       "operations: [reserve 1 4, advance 1 4, commit 1 4, finish 1 4, abort 2, retract 2, resume 2, unpin 3, pin 2,\n"
-      "             begin 1 0 1 2, resume 1, commit 1 9, begin 1 2 2, retract 1, reserve 1 2, append 1 2, finish 1 1,\n"
-      "             resume 1, reserve 1 900, finish 1 900, append 1 2, flush 7, room full 4000000]\n";
+      "             begin 1 leave=0 0 1 2, resume 1, commit 1 9, begin 1 leave=0 2 2, retract 1, reserve 1 2, append 1 "
+      "2, finish 1 1,\n"
+      "             resume 1, reserve 1 900, finish 1 900, append 1 2, flush in=7, room full 4000000]\n";
   const auto program = program_of(text, "part", registry());
   REQUIRE_MESSAGE(program, (program ? "" : program.error().text));
   CHECK(verdict_on(*program).sentence == "");
@@ -480,7 +489,7 @@ TEST_CASE("check: the ranks of a model are equal, and their clocks are not") {
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
       "          tenants: { a: { pins: 24 } } }\nranks: 2\noperations:\n";
   const auto program = program_of(head +
-                                      "  - turn 10\n  - begin 1 0 1 2 0 space=1 keep=4 us=1000\n  - reserve 1 4\n"
+                                      "  - turn 10\n  - begin 1 in=1 leave=0 keep=4 us=1000 0 1 2 0\n  - reserve 1 4\n"
                                       "  - finish 1 4\n  - turn 700\n  - turn 299\n  - turn 1\n",
                                   "ranks", registry());
   REQUIRE_MESSAGE(program, (program ? "" : program.error().text));

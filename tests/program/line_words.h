@@ -1,6 +1,6 @@
 #pragma once
 
-#include "mismatch.h"
+#include <canopy/base/printable.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "mismatch.h"
 
 namespace canopy::test {
 
@@ -31,7 +33,7 @@ bool is_number(std::string_view text, T& value) {
 template <class T>
 T number(std::string_view text) {
   T value{};
-  if (!is_number(text, value)) disagree("'{}' is not a number", text);
+  if (!is_number(text, value)) disagree("{} is not a number", in_quotes(text));
   return value;
 }
 
@@ -41,8 +43,8 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
   const auto first = number<std::uint32_t>(text.substr(0, dots));
   const auto last = dots == std::string_view::npos ? first : number<std::uint32_t>(text.substr(dots + 2));
   constexpr std::uint32_t kMost = 1'000'000;
-  if (last < first) disagree("'{}' decreases", text);
-  if (last - first >= kMost) disagree("'{}' is more than {} numbers", text, kMost);
+  if (last < first) disagree("{} decreases", in_quotes(text));
+  if (last - first >= kMost) disagree("{} is more than {} numbers", in_quotes(text), kMost);
   for (std::uint64_t i = first; i <= last; ++i) numbers.push_back(static_cast<std::uint32_t>(i));
 }
 
@@ -50,7 +52,7 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
 inline std::pair<std::string_view, std::string_view> setting(std::string_view part) {
   const std::size_t equals = part.find('=');
   if (equals == std::string_view::npos) return {{}, part};
-  if (equals == 0) disagree("'{}' has no name before '='", part);
+  if (equals == 0) disagree("{} has no name before '='", in_quotes(part));
   return {part.substr(0, equals), part.substr(equals + 1)};
 }
 
