@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "gpu.h"
+#include <cuda/gpu.h>
 #include "page_lists.h"
 #include "segments.h"
 #include "transfer.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "gpu.h"
+#include <cuda/gpu.h>
 
 namespace canopy::cuda {
 

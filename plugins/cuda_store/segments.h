@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu.h"
+#include <cuda/gpu.h>
 
 namespace canopy::cuda {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu.h"
+#include <cuda/gpu.h>
 
 namespace canopy::cuda {
 

@@ -26,8 +26,6 @@ static void from_json(const ordered_json& json, Spread& spread) {
   json.at("high").get_to(spread.high);
 }
 
-static void to_json(ordered_json& json, const Peer& peer) { json = {{"name", peer.name}, {"value", peer.value}}; }
-
 static void to_json(ordered_json& json, const Row& row) {
   json = {{"section", row.section},
           {"name", row.name},
@@ -36,9 +34,6 @@ static void to_json(ordered_json& json, const Row& row) {
           {"ours", row.ours}};
   if (row.floor) json["floor"] = *row.floor;
   if (row.original) json["original"] = *row.original;
-  if (row.on_gpu) json["on_gpu"] = true;
-  if (row.of_roofline) json["of_roofline"] = *row.of_roofline;
-  if (!row.peers.empty()) json["peers"] = row.peers;
   if (!row.note.empty()) json["note"] = row.note;
 }
 
@@ -70,8 +65,6 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
     json = {{"device", gpu->device},
             {"fake_device", gpu->fake},
             {"driver_version", gpu->driver_version},
-            {"clock_khz", gpu->clock_khz},
-            {"memory_clock_khz", gpu->memory_clock_khz},
             {"free_bytes", gpu->free_bytes},
             {"total_bytes", gpu->total_bytes},
             {"budget_seconds", gpu->budget},

@@ -26,24 +26,16 @@ enum class Kind {
   rate,   ///< bytes a second
 };
 
-/// Another way to do the same work.
-struct Peer {
-  std::string name;
-  Spread value;
-};
-
 /// One line: a measurement, and the figures that it is compared with, if there are any.
 struct Row {
   std::string section, name;
   Kind kind = Kind::time;
   std::string per;  ///< "a node", "a request"
   Spread ours;
-  std::optional<Spread> floor, original;  ///< the least work that must be done; the original's algorithm
+  /// The least work that must be done, and the original's algorithm. For a GPU the best of the driver's own calls for
+  /// the same work, and the device's own copy of one large piece.
+  std::optional<Spread> floor{}, original{};
   std::string note{};
-  // Only for `canopy-dev bench gpu`:
-  std::optional<double> of_roofline{};  ///< share of the device's own copy of one large piece
-  std::vector<Peer> peers{};
-  bool on_gpu = false;
 };
 
 /// An acceptance figure: the demand and the measurement.
@@ -55,11 +47,9 @@ struct Demand {
 
 /// The GPU that was measured.
 struct Gpu {
-  std::string device;  ///< name of the device; empty: there is none
-  std::string why;     ///< reason why there is none
+  std::string device;  ///< name of the device
   bool fake = false;   ///< true for a driver library without a GPU: the figures are not a GPU's
   int driver_version = 0;
-  int clock_khz = 0, memory_clock_khz = 0;  ///< highest clock rates; 0: not known
   std::uint64_t free_bytes = 0, total_bytes = 0;
   double budget = 0, took = 0;  ///< seconds
 };

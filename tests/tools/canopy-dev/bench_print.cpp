@@ -12,7 +12,7 @@
 namespace canopy::app {
 namespace {
 
-using bench::Demand, bench::Kind, bench::Peer, bench::Report, bench::Row, bench::Spread;
+using bench::Demand, bench::Kind, bench::Report, bench::Row, bench::Spread;
 
 std::string figure(double value, Kind kind) {
   switch (kind) {
@@ -56,43 +56,6 @@ std::string joined(const std::string& front, const std::string& back) {
   return front.empty() || back.empty() ? front + back : front + "; " + back;
 }
 
-bool is_time(const Row& row) { return row.kind == Kind::time; }
-
-/// Returns the fastest peer, or null.
-const Peer* best_peer(const Row& row) {
-  const auto slower = [&](const Peer& a, const Peer& b) {
-    return is_time(row) ? a.value.median > b.value.median : a.value.median < b.value.median;
-  };
-  const auto best = std::max_element(row.peers.begin(), row.peers.end(), slower);
-  return best == row.peers.end() ? nullptr : &*best;
-}
-
-std::string times_peer(const Row& row) {
-  const Peer* best = best_peer(row);
-  if (!best) return "-";
-  const double ours = row.ours.median, theirs = best->value.median;
-  return fmt::format("{:.2f}", is_time(row) ? theirs / ours : ours / theirs);
-}
-
-std::string gpu_note(const Row& row) {
-  const Peer* best = best_peer(row);
-  const std::string peer = best ? "peer: " + best->name : std::string();
-  const std::string few = row.ours.samples < 30 ? plural(row.ours.samples, "sample") : std::string();
-  return joined(joined(row.note, peer), few);
-}
-
-std::vector<Grid::Cell> gpu_cells(const Row& row) {
-  const Peer* best = best_peer(row);
-  return {{row.name},
-          {figure(row.ours.median, row.kind)},
-          {figure(row.ours.low, row.kind)},
-          {figure(row.ours.high, row.kind)},
-          {row.of_roofline ? fmt::format("{:.3f}", *row.of_roofline) : "-"},
-          {best ? figure(best->value.median, row.kind) : "-"},
-          {times_peer(row)},
-          {gpu_note(row), "2"}};
-}
-
 /// Returns the cells of a row. `old`: may be null (nothing to compare with).
 std::vector<Grid::Cell> cells(const Row& row, const Report* old) {
   std::vector<Grid::Cell> all{{row.name},
@@ -109,14 +72,14 @@ std::vector<Grid::Cell> cells(const Row& row, const Report* old) {
 
 void print_rows(const Report& report, const Report* old, const Terminal& terminal) {
   std::vector<std::string> headings{"row", report.index, "+-", "floor", "x floor", "original", "x faster"};
-  if (report.gpu) headings = {"row", "median", "10 %", "90 %", "of roofline", "best peer", "x peer"};
+  if (report.gpu) headings = {"row", "cuda", "+-", "best peer", "x peer", "roofline", "x cuda"};
   else if (old) headings.push_back("since then");
   headings.emplace_back();
   Grid grid(std::move(headings));
   std::string section;
   for (const Row& row : report.rows) {
     if (row.section != section) grid.section(section = row.section);
-    grid.row(report.gpu ? gpu_cells(row) : cells(row, old));
+    grid.row(cells(row, old));
   }
   grid.print(terminal);
 }
@@ -135,15 +98,8 @@ void print_demands(const std::vector<Demand>& demands, const Terminal& terminal)
 }
 
 void print_gpu(const bench::Gpu& gpu, const Terminal& terminal) {
-  if (gpu.device.empty()) {
-    fmt::print("No GPU was available ({}): only what the CPU does was measured.\n\n", printable(gpu.why));
-    return;
-  }
-  fmt::print("{}, driver {}.{}, {} free of {}{}\n", printable(gpu.device), gpu.driver_version / 1000,
-             gpu.driver_version % 1000 / 10, bytes(gpu.free_bytes), bytes(gpu.total_bytes),
-             gpu.clock_khz > 0
-                 ? fmt::format(", clocks up to {} and {} MHz", gpu.clock_khz / 1000, gpu.memory_clock_khz / 1000)
-                 : "");
+  fmt::print("{}, driver {}.{}, {} free of {}\n", printable(gpu.device), gpu.driver_version / 1000,
+             gpu.driver_version % 1000 / 10, bytes(gpu.free_bytes), bytes(gpu.total_bytes));
   if (gpu.fake)
     fmt::print("{}\n",
                terminal.yellow("This is a fake device: these are not GPU figures. The run shows only that every row "
@@ -166,7 +122,8 @@ void print(const Report& report, const Report* old) {
   for (const std::string& failure : report.failures) fmt::print("{} {}\n", terminal.red("failed:"), printable(failure));
   if (report.gpu)
     fmt::print(
-        "Rates on the device count bytes read and bytes written; rates across the bus count the bytes once. Roofline: "
+        "Medians; +-: the 10th or the 90th percentile. Rates on the device count bytes read and bytes written; rates "
+        "across the bus count the bytes once. Roofline: "
         "the\ndriver's own copy of one large piece, in this run. Times are measured by events on the device, unless a "
         "row says otherwise. {}\nPeers that need other software (torch, other engines' kernels) are not measured "
         "here.\n",

@@ -1,8 +1,5 @@
 #include "device.h"
 
-#include <cuda/kernels_image.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -10,88 +7,33 @@ namespace canopy::bench::gpu {
 
 using cuda::Kernel, cuda::Result;
 
-namespace {
-
-constexpr std::uint32_t kWidths[] = {16, 4, 1};
-constexpr const char* kFakeName = "Fake device";  ///< of tests/fake_cuda
-
-}  // namespace
-
-std::unique_ptr<Device> Device::open(std::string& why) {
-  const char* chosen = std::getenv("CANOPY_CUDA_DRIVER");
-  std::unique_ptr<Device> device(new Device);
-  device->driver_ = cuda::Driver::open(chosen && *chosen ? chosen : cuda::Driver::kLibrary, why);
-  if (!device->driver_) return nullptr;
-  const cuda::Driver& driver = *device->driver_;
-  int count = 0;
-  if (const Result result = driver.init(0); result != Result::success) {
-    why = driver.sentence("cuInit", result);
-    return nullptr;
-  }
-  try {
-    device->check("cuDeviceGetCount", driver.device_get_count(&count));
-    if (count == 0) throw std::runtime_error("no CUDA device");
-    device->check("cuDeviceGet", driver.device_get(&device->ordinal, 0));
-    cuda::ContextHandle context = nullptr;
-    device->check("cuDevicePrimaryCtxRetain", driver.device_primary_ctx_retain(&context, device->ordinal));
-    device->retained_ = true;
-    device->scope_.emplace(driver, context);
-    device->check("cuCtxPushCurrent", device->scope_->result());
-    char name[128] = "";
-    device->check("cuDeviceGetName", driver.device_get_name(name, sizeof name, device->ordinal));
-    device->name = name;
-    device->fake = device->name == kFakeName;
-    device->check("cuDriverGetVersion", driver.driver_get_version(&device->driver_version));
-    device->multiprocessors =
-        static_cast<std::uint32_t>(std::max(device->attribute(cuda::DeviceAttribute::multiprocessor_count), 1));
-    std::size_t free = 0, total = 0;
-    device->check("cuMemGetInfo", driver.mem_get_info(&free, &total));
-    device->total_bytes = total;
-    for (StreamHandle* stream : {&device->stream, &device->beside})
-      device->check("cuStreamCreateWithPriority",
-                    driver.stream_create_with_priority(stream, cuda::kStreamNonBlocking, 0));
-    device->check("cuModuleLoadData", driver.module_load_data(&device->module_, cuda::kernels_image()));
-    for (std::uint32_t kernel = 0; kernel < std::size(device->functions_); ++kernel)
-      for (std::uint32_t width = 0; width < std::size(kWidths); ++width)
-        device->check("cuModuleGetFunction",
-                      driver.module_get_function(&device->functions_[kernel][width], device->module_,
-                                                 cuda::kernel_name(static_cast<Kernel>(kernel), kWidths[width])));
-  } catch (const std::exception& error) {
-    why = error.what();
-    if (!device->module_ && cuda::kernels_image_size() == 0)
-      why += "; and this build has no kernels, because nvcc was missing when it was built";
-    return nullptr;
-  }
-  return device;
+Device::Device() {
+  constexpr const char* kFakeName = "Fake device";  // of tests/fake_cuda
+  check("cuCtxPushCurrent", scope_.result());
+  char text[128] = "";
+  check("cuDeviceGetName", driver().device_get_name(text, sizeof text, gpu_.ordinal()));
+  name = text;
+  fake = name == kFakeName;
+  check("cuDriverGetVersion", driver().driver_get_version(&driver_version));
+  std::size_t free = 0, total = 0;
+  check("cuMemGetInfo", driver().mem_get_info(&free, &total));
+  total_bytes = total;
+  for (StreamHandle* one : {&stream, &beside})
+    check("cuStreamCreateWithPriority", driver().stream_create_with_priority(one, cuda::kStreamNonBlocking, 0));
 }
 
 Device::~Device() {
-  if (scope_ && scope_->result() == Result::success) {
-    if (module_) static_cast<void>(driver_->module_unload(module_));
-    for (StreamHandle one : {stream, beside})
-      if (one) static_cast<void>(driver_->stream_destroy(one));
-  }
-  scope_.reset();
-  if (retained_) static_cast<void>(driver_->device_primary_ctx_release(ordinal));
-}
-
-int Device::attribute(cuda::DeviceAttribute attribute) const {
-  int value = 0;
-  return driver_->device_get_attribute(&value, attribute, ordinal) == Result::success ? value : 0;
+  for (StreamHandle one : {stream, beside}) static_cast<void>(driver().stream_destroy(one));
 }
 
 std::uint64_t Device::free_bytes() const {
   std::size_t free = 0, total = 0;
-  check("cuMemGetInfo", driver_->mem_get_info(&free, &total));
+  check("cuMemGetInfo", driver().mem_get_info(&free, &total));
   return free;
 }
 
 void Device::launch(Kernel kernel, std::uint32_t width, cuda::Grid grid, const void* job, StreamHandle on) const {
-  if (grid.x == 0) return;
-  const auto function = functions_[static_cast<std::uint32_t>(kernel)][width == 16 ? 0 : width == 4 ? 1 : 2];
-  void* parameters[] = {const_cast<void*>(job)};  // read before the call returns
-  check(cuda::kernel_name(kernel, width),
-        driver_->launch_kernel(function, grid.x, grid.y, 1, cuda::kThreads, 1, 1, 0, on, parameters, nullptr));
+  if (!gpu_.launch(kernel, width, grid, job, on)) throw std::runtime_error(gpu_.failure());
 }
 
 Buffer::Buffer(const Device& device, std::uint64_t size) : bytes(size), device_(device) {
@@ -147,7 +89,7 @@ void Mover::rows(Kernel kernel, std::uint32_t layer, std::uint32_t count, Device
   job.layer = layer;
   job.count = count;
   const std::uint32_t by = cuda::width(job);
-  device_.launch(kernel, by, cuda::rows_grid(job, by, device_.multiprocessors), &job, on);
+  device_.launch(kernel, by, cuda::rows_grid(job, by, device_.multiprocessors()), &job, on);
 }
 
 void Mover::copy(StreamHandle on) const {
@@ -157,10 +99,10 @@ void Mover::copy(StreamHandle on) const {
   job.to = job.from + most_;
   job.count = static_cast<std::uint32_t>(count_);
   const std::uint32_t by = cuda::width(job);
-  device_.launch(Kernel::page_copy, by, cuda::pages_grid(pool_, job.count, by, device_.multiprocessors), &job, on);
+  device_.launch(Kernel::page_copy, by, cuda::pages_grid(pool_, job.count, by, device_.multiprocessors()), &job, on);
 }
 
-void Mover::images(Kernel kernel, DevicePtr images, StreamHandle on, std::uint32_t cap) const {
+void Mover::images(Kernel kernel, DevicePtr images, StreamHandle on) const {
   cuda::ImageJob job{};
   job.pool = pool_;
   job.images = reinterpret_cast<std::byte*>(images);
@@ -168,7 +110,7 @@ void Mover::images(Kernel kernel, DevicePtr images, StreamHandle on, std::uint32
   job.pages = reinterpret_cast<const std::uint32_t*>(lists_.at);
   job.count = static_cast<std::uint32_t>(count_);
   const std::uint32_t by = cuda::width(job);
-  device_.launch(kernel, by, cuda::pages_grid(pool_, job.count, by, device_.multiprocessors, cap), &job, on);
+  device_.launch(kernel, by, cuda::pages_grid(pool_, job.count, by, device_.multiprocessors()), &job, on);
 }
 
 std::uint64_t Mover::token_bytes() const {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cuda/driver.h>
-#include <cuda/kernels_launch.h>
+#include <cuda/gpu.h>
 
 #include <memory>
 #include <optional>
@@ -14,54 +13,49 @@ namespace canopy::bench::gpu {
 
 using cuda::DevicePtr, cuda::EventHandle, cuda::StreamHandle;
 
-/// The GPU for a program beside the store: a stream of its own, events, memory and the store's kernels. Its context is
-/// current on the thread that opened it, for its whole lifetime. Every failure throws std::runtime_error.
+/// The GPU for a program beside the store, with streams of its own. Its context is current on the thread that opened
+/// it, for its whole lifetime. Every failure throws std::runtime_error.
 class Device {
  public:
-  /// Opens the device. Returns null and sets `why` if there is none.
-  static std::unique_ptr<Device> open(std::string& why);
+  /// Opens the first device. Throws if there is none.
+  Device();
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const cuda::Driver& driver() const { return *driver_; }
+  const cuda::Driver& driver() const { return gpu_.driver(); }
   void check(const char* call, cuda::Result result) const {
-    if (result != cuda::Result::success) throw std::runtime_error(driver_->sentence(call, result));
+    if (result != cuda::Result::success) throw std::runtime_error(driver().sentence(call, result));
   }
-  int attribute(cuda::DeviceAttribute attribute) const;
+  int attribute(cuda::DeviceAttribute attribute) const { return gpu_.attribute(attribute); }
+  std::uint32_t multiprocessors() const { return gpu_.multiprocessors(); }
   std::uint64_t free_bytes() const;
 
   void copy(DevicePtr to, DevicePtr from, std::uint64_t bytes, StreamHandle on) const {
-    check("cuMemcpyDtoDAsync", driver_->memcpy_dtod_async(to, from, bytes, on));
+    check("cuMemcpyDtoDAsync", driver().memcpy_dtod_async(to, from, bytes, on));
   }
   void to_device(DevicePtr to, const void* from, std::uint64_t bytes, StreamHandle on) const {
-    check("cuMemcpyHtoDAsync", driver_->memcpy_htod_async(to, from, bytes, on));
+    check("cuMemcpyHtoDAsync", driver().memcpy_htod_async(to, from, bytes, on));
   }
   void to_host(void* to, DevicePtr from, std::uint64_t bytes, StreamHandle on) const {
-    check("cuMemcpyDtoHAsync", driver_->memcpy_dtoh_async(to, from, bytes, on));
+    check("cuMemcpyDtoHAsync", driver().memcpy_dtoh_async(to, from, bytes, on));
   }
   void fill(DevicePtr at, unsigned char byte, std::uint64_t bytes, StreamHandle on) const {
-    check("cuMemsetD8Async", driver_->memset_d8_async(at, byte, bytes, on));
+    check("cuMemsetD8Async", driver().memset_d8_async(at, byte, bytes, on));
   }
-  void wait(StreamHandle on) const { check("cuStreamSynchronize", driver_->stream_synchronize(on)); }
+  void wait(StreamHandle on) const { check("cuStreamSynchronize", driver().stream_synchronize(on)); }
   /// Launches a kernel; does nothing for an empty grid. `job`: the kernel's parameter.
   void launch(cuda::Kernel kernel, std::uint32_t width, cuda::Grid grid, const void* job, StreamHandle on) const;
 
-  cuda::Device ordinal = 0;
   std::string name;
   bool fake = false;
   int driver_version = 0;
-  std::uint32_t multiprocessors = 1;
   std::uint64_t total_bytes = 0;
   StreamHandle stream = nullptr, beside = nullptr;
 
  private:
-  Device() = default;
-  std::shared_ptr<const cuda::Driver> driver_;
-  std::optional<cuda::ContextScope> scope_;
-  bool retained_ = false;
-  cuda::ModuleHandle module_ = nullptr;
-  cuda::FunctionHandle functions_[5][3] = {};  ///< by kernel, and width 16, 4, 1
+  mutable cuda::Gpu gpu_{0};
+  cuda::ContextScope scope_{gpu_.driver(), gpu_.context()};
 };
 
 /// Device memory.
@@ -121,7 +115,7 @@ class Mover {
   void rows(cuda::Kernel kernel, std::uint32_t layer, std::uint32_t count, DevicePtr packed, StreamHandle on) const;
   /// Copies the pages of the list to the others.
   void copy(StreamHandle on) const;
-  void images(cuda::Kernel kernel, DevicePtr images, StreamHandle on, std::uint32_t cap = cuda::kNoCap) const;
+  void images(cuda::Kernel kernel, DevicePtr images, StreamHandle on) const;
 
   std::uint64_t image_stride() const { return cuda::image_stride(pool_); }
   std::uint64_t token_bytes() const;  ///< bytes of a token in one layer

@@ -12,15 +12,14 @@ namespace canopy::bench::gpu {
 
 struct Options {
   double budget = 240;          ///< seconds for all of it; sizes and repetitions shrink with it
-  std::string only;             ///< one section, such as page-copies
+  std::string only;             ///< one section, such as demotion
   bool (*stopped)() = nullptr;  ///< called before each section; if it returns true, the report ends there
 };
 
 using Progress = std::function<void(double, std::uint64_t)>;
 
-/// Runs the bench. Returns an error if none of the requested sections can be measured: there is no device, or no
-/// section of the name. A section that fails is in Report::failures, and the others are still measured. `load` is
-/// called once, after measuring the time that the store takes to decline without a driver.
+/// Runs the bench. Returns an error if there is no device, or no section of the name. A section that fails is in
+/// Report::failures, and the others are still measured. `load` is called once.
 Result<Report> run(const Options& options, const std::function<Registry()>& load, const Progress& progress);
 
 }  // namespace canopy::bench::gpu

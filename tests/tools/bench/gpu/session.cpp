@@ -41,17 +41,16 @@ Spread rate_of(std::uint64_t bytes, const Spread& seconds) {
   return {count / seconds.median, count / seconds.high, count / seconds.low, seconds.samples};
 }
 
-Scale scale_for(const Device* device, double seconds) {
+Scale scale_for(const Device& device, double seconds) {
   constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
   Scale scale;
-  if (device && !device->fake) {
+  if (!device.fake) {
     // Two pools, or a pool and a buffer of the same size, must fit beside the memory of others.
-    const std::uint64_t room = device->free_bytes() / 4;
+    const std::uint64_t room = device.free_bytes() / 4;
     scale.pool = std::min(room, seconds < 60 ? 2 * kGiB : 8 * kGiB);
     scale.moved = std::min(scale.pool / 4, seconds < 60 ? 256 * kMiB : 512 * kMiB);
     scale.roofline = std::min(room / 2, 4 * kGiB);
     scale.flushed = std::min(room / 8, 128 * kMiB);
-    scale.launched = 4 * kMiB;
     scale.segment = 128 * kMiB;
     return scale;
   }
@@ -59,25 +58,24 @@ Scale scale_for(const Device* device, double seconds) {
   scale.moved = kMiB / 2;
   scale.roofline = kMiB;
   scale.flushed = kMiB / 16;
-  scale.launched = kMiB / 8;
-  scale.segment = device ? 2 * kMiB : 128 * kMiB;
-  if (device) scale.samples = scale.least = 5;
+  scale.segment = 2 * kMiB;
+  scale.samples = scale.least = 5;
   return scale;
 }
 
 }  // namespace
 
 Session::Session(Report& to, const Registry& plugins, std::unique_ptr<Device> device, double seconds)
-    : report(to), registry(plugins), device_(std::move(device)), scale_(scale_for(device_.get(), seconds)) {
-  if (device_) flush_ = std::make_unique<Buffer>(*device_, 2 * scale_.flushed);
-}
+    : report(to),
+      registry(plugins),
+      device_(std::move(device)),
+      scale_(scale_for(*device_, seconds)),
+      flush_(std::make_unique<Buffer>(*device_, 2 * scale_.flushed)) {}
 
-void Session::begin(std::string section, double seconds, bool of_gpu) {
+void Session::begin(std::string section, double seconds) {
   section_ = std::move(section);
   section_end_ = now() + seconds * share;
-  on_gpu = of_gpu;
   cells_ = 1;
-  timed_.clear();
 }
 
 double Session::cell() {
@@ -93,23 +91,21 @@ void Session::add(std::string name, Kind kind, const Spread& value, std::string 
   added.kind = kind;
   added.ours = value;
   added.note = std::move(note);
-  added.on_gpu = on_gpu;
 }
 
 void Session::rate(std::string name, std::uint64_t bytes, const Spread& seconds, double roofline, std::string note) {
   row_bytes_ = bytes;
   add(std::move(name), Kind::rate, rate_of(bytes, seconds), std::move(note));
-  if (roofline > 0) report.rows.back().of_roofline = last().ours.median / roofline;
+  if (roofline > 0) report.rows.back().original = Spread{roofline, roofline, roofline};
 }
 
-void Session::add_timed(const std::string& note) {
-  for (auto& [name, samples] : timed_) time(name, tenths_of(std::move(samples)), note);
-  timed_.clear();
-}
-
-void Session::peer(std::string name, const Spread& seconds) {
+void Session::peer(const std::string& name, const Spread& seconds) {
   Row& row = report.rows.back();
-  row.peers.push_back({std::move(name), row.kind == Kind::rate ? rate_of(row_bytes_, seconds) : seconds});
+  const bool is_rate = row.kind == Kind::rate;
+  const Spread value = is_rate ? rate_of(row_bytes_, seconds) : seconds;
+  if (row.floor && (value.median > row.floor->median) != is_rate) return;
+  row.floor = value;
+  row.per = "peer: " + name;
 }
 
 bool Session::peer(Batch& batch) {
@@ -123,18 +119,12 @@ bool Session::peer(Batch& batch) {
 void Session::at_least(const std::string& id, double value, double limit, const std::string& what) {
   Finding& finding = findings[id];
   if (value / limit >= finding.margin) return;
-  finding = {value / limit, what, on_gpu};
+  finding = {value / limit, what};
 }
 
-void Session::share_at_least(const std::string& id, double limit) {
-  at_least(id, *last().of_roofline, limit, fmt::format("{:.3f} ({})", *last().of_roofline, last().name));
-}
-
-void Session::peers_at_least(const std::string& id, double limit) {
-  const auto slower = [](const Peer& a, const Peer& b) { return a.value.median < b.value.median; };
-  const Peer& best = *std::max_element(last().peers.begin(), last().peers.end(), slower);
-  const double ratio = last().ours.median / best.value.median;
-  at_least(id, ratio, limit, fmt::format("{:.2f} of {} ({})", ratio, best.name, last().name));
+void Session::share_of(const std::string& id, const Spread& other, double limit) {
+  const double part = last().ours.median / other.median;
+  at_least(id, part, limit, fmt::format("{:.3f} ({})", part, last().name));
 }
 
 }  // namespace canopy::bench::gpu

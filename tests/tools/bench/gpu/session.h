@@ -33,7 +33,6 @@ struct Scale {
   std::uint64_t moved = 0;     ///< bytes that one timed move has at most
   std::uint64_t roofline = 0;  ///< bytes of the copies for comparison, and of both ways across the bus
   std::uint64_t flushed = 0;   ///< bytes copied between two samples to empty the L2
-  std::uint64_t launched = 0;  ///< bytes; a smaller move takes longer to launch than to run
   std::uint64_t segment = 0;   ///< bytes of a segment of the pools whose growth is timed
   std::size_t samples = 30, least = 5;
 };
@@ -52,12 +51,11 @@ class Session {
 
   Report& report;
   const Registry& registry;
-  /// May be null (no GPU).
   Device* device() const { return device_.get(); }
   const Scale& scale() const { return scale_; }
 
   /// Begins a section of `seconds`, which its cells share: one, until cells() sets another number.
-  void begin(std::string section, double seconds, bool on_gpu);
+  void begin(std::string section, double seconds);
   void cells(std::size_t count) { cells_ = std::max<std::size_t>(count, 1); }
 
   /// Calls `work` until there are enough samples, or at most `most`, or the cell's time is over.
@@ -66,27 +64,8 @@ class Session {
     const double end = now() + cell();
     for (std::size_t n = 0; n < scale_.least || (n < std::min(most, scale_.samples) && now() < end); n += each) work();
   }
-  /// Returns the seconds of a call by this thread's clock, until it returns.
-  template <class Work>
-  Spread time_call(Work&& work) {
-    std::vector<double> seconds;
-    repeat([&] { seconds.push_back(seconds_of(work)); });
-    return tenths_of(std::move(seconds));
-  }
-  /// Adds the seconds of a call to those of its name, for add_timed().
-  template <class Work>
-  void timed(const std::string& name, Work&& work) {
-    const double seconds = seconds_of(work);
-    for (auto& [known, samples] : timed_)
-      if (known == name) return samples.push_back(seconds);
-    timed_.push_back({name, {seconds}});
-  }
-  /// Adds a row for each name that was timed.
-  void add_timed(const std::string& note = {});
-  void drop_timed() { timed_.clear(); }
   /// Returns the seconds of one `work(i)` on the device's stream, between events on both sides of `calls` calls. Copies
-  /// more than the L2 between two samples, which also keeps the device busy until everything is queued. REQUIRES: there
-  /// is a device.
+  /// more than the L2 between two samples, which also keeps the device busy until everything is queued.
   template <class Work>
   Spread time_on_stream(std::size_t calls, Work&& work) {
     constexpr std::size_t kQueued = 5;
@@ -117,8 +96,8 @@ class Session {
   }
   /// Adds a rate of `bytes` per sample, beside a roofline unless that is 0.
   void rate(std::string name, std::uint64_t bytes, const Spread& seconds, double roofline, std::string note = {});
-  /// Adds another way to do the work of the last row.
-  void peer(std::string name, const Spread& seconds);
+  /// Adds another way to do the work of the last row; the fastest one stays.
+  void peer(const std::string& name, const Spread& seconds);
   /// Times the batch as a peer of the last row. Returns false if the driver has no such call or the pieces are too
   /// many.
   bool peer(Batch& batch);
@@ -129,24 +108,23 @@ class Session {
   void at_most(const std::string& id, double value, double limit, const std::string& what) {
     at_least(id, limit, value, what);
   }
-  /// Records the last row's share of its roofline, or its rate divided by that of its best peer.
-  void share_at_least(const std::string& id, double limit);
-  void peers_at_least(const std::string& id, double limit);
+  /// Records the last row's share of its roofline, or of its peer's rate.
+  void share_at_least(const std::string& id, double limit) { share_of(id, *last().original, limit); }
+  void peers_at_least(const std::string& id, double limit) { share_of(id, *last().floor, limit); }
   struct Finding {
     double margin = std::numeric_limits<double>::infinity();  ///< below 1: missed
     std::string what;
-    bool on_gpu = true;
   };
   std::map<std::string, Finding> findings;
 
   double share = 1;                                    ///< share of the usual budget
   double device_copy = 0, to_host = 0, to_device = 0;  ///< bytes a second, read and written counted; 0: not measured
-  bool on_gpu = true;                                  ///< true if the added rows are the GPU's
 
  private:
   /// Begins a cell. Returns the seconds that it may take.
   double cell();
   void add(std::string name, Kind kind, const Spread& value, std::string note);
+  void share_of(const std::string& id, const Spread& other, double limit);
 
   std::unique_ptr<Device> device_;
   Scale scale_;
@@ -155,7 +133,6 @@ class Session {
   double section_end_ = 0;
   std::size_t cells_ = 1;
   std::uint64_t row_bytes_ = 0;  ///< bytes per sample of the last row
-  std::vector<std::pair<std::string, std::vector<double>>> timed_;
 };
 
 }  // namespace canopy::bench::gpu

@@ -1,9 +1,10 @@
 #include "gpu.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
-#include <cuda/kernels_image.h>
+#include "kernels_image.h"
 
 namespace canopy::cuda {
 namespace {

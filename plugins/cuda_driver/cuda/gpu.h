@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include <cuda/driver.h>
-#include <cuda/kernels_launch.h>
+#include "driver.h"
+#include "kernels_launch.h"
 
 namespace canopy::cuda {
 
