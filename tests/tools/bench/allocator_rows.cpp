@@ -69,30 +69,35 @@ double copies(std::size_t count) {
 }
 
 constexpr const char* kAllocator = "free_list";
+constexpr std::uint32_t kSegmentPages = 1024;
 
-void add_churn(std::uint32_t pool, std::size_t count, std::vector<Case>& cases) {
-  const std::string name = fmt::format("allocate + free: {} pages, pool of {}", count, power_of_ten(pool));
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+void add_churn(const std::string& allocator_name, std::uint32_t pool, std::size_t count, std::vector<Case>& cases) {
+  const bool usual = allocator_name == kAllocator;
+  const std::string name = fmt::format("allocate + free: {} pages, pool of {}{}", count, power_of_ten(pool),
+                                       usual ? "" : ", " + allocator_name);
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Measured figures;
     for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
-      auto allocator = make_allocator(setting.registry, kAllocator);
+      auto allocator = make_allocator(setting.registry, allocator_name, usual ? 0 : kSegmentPages);
       if (!allocator) return allocator.error();
-      (*allocator)->offer({1, pool});
+      const std::uint32_t segment = usual ? pool : kSegmentPages;
+      for (std::uint32_t first = 1; first <= pool; first += segment)
+        (*allocator)->offer({first, std::min(segment, pool - first + 1)});
       figures.ours.add(churn(**allocator, pool, count, 1));
       figures.floor.add(copies(count));
-      if (repetition >= setting.original_repetitions) continue;
+      if (!usual || repetition >= setting.original_repetitions) continue;
       OriginalAllocator original(pool);
       figures.original.add(churn(original, pool, count, 0.2));
     }
-    rows.push_back(figures.row("Page numbers", name, "a page"));
+    report.rows.push_back(figures.row("Page numbers", name, "a page"));
     return std::monostate{};
   };
-  cases.push_back({"Page numbers", {name}, measure});
+  cases.push_back({{name}, measure});
 }
 
 void add_start(std::uint32_t pool, std::vector<Case>& cases) {
   const std::string name = fmt::format("start: pool of {} pages", power_of_ten(pool));
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Measured figures;
     for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
       auto allocator = make_allocator(setting.registry, kAllocator);
@@ -100,33 +105,35 @@ void add_start(std::uint32_t pool, std::vector<Case>& cases) {
       figures.ours.add(seconds_of([&] { (*allocator)->offer({1, pool}); }));
       figures.original.add(seconds_of([&] { OriginalAllocator original(pool); }));
     }
-    rows.push_back(figures.row("Page numbers", name, "a start"));
+    report.rows.push_back(figures.row("Page numbers", name, "a start"));
     return std::monostate{};
   };
-  cases.push_back({"Page numbers", {name}, measure});
+  cases.push_back({{name}, measure});
 }
 
 /// Adds the row of the time to make an index with a limit.
 void add_index_start(Units tokens, std::vector<Case>& cases) {
   const std::string name = fmt::format("start: index of {} tokens, page 16", power_of_ten(tokens));
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Measured figures;
     for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
       std::optional<Result<Subject>> made;
       figures.ours.add(seconds_of([&] { made = make_subject(setting.registry, setting.options.index, 16, tokens); }));
       if (!*made) return made->error();
     }
-    rows.push_back(figures.row("Page numbers", name, "a start"));
+    report.rows.push_back(figures.row("Page numbers", name, "a start"));
     return std::monostate{};
   };
-  cases.push_back({"Page numbers", {name}, measure});
+  cases.push_back({{name}, measure});
 }
 
 }  // namespace
 
 void add_allocator_cases(const Options&, std::vector<Case>& cases) {
   for (const std::uint32_t pool : {10'000U, 10'000'000U})
-    for (const std::size_t count : {1U, 64U, 1024U}) add_churn(pool, count, cases);
+    for (const std::size_t count : {1U, 64U, 1024U}) add_churn(kAllocator, pool, count, cases);
+  for (const char* const other : {"contiguous", "segments"})
+    for (const std::size_t count : {1U, 64U}) add_churn(other, 10'000'000, count, cases);
   add_start(10'000'000, cases);
   add_index_start(10'000'000, cases);
 }

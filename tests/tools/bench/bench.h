@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "report.h"
 
@@ -20,6 +21,9 @@ struct Options {
 
 /// Called when a section begins, with the share of sections that are done, 0..1, and the number of rows so far.
 using Progress = std::function<void(double, std::uint64_t)>;
+
+/// Returns the names of all rows.
+std::vector<std::string> row_names(const Options& options);
 
 /// Measures in this process, on one thread unless a row says otherwise. Returns an error if no row's name contains
 /// `only`, no index has the name, or a trace cannot be read.

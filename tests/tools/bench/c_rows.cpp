@@ -137,16 +137,16 @@ Result<std::monostate> measure_pair(const Setting& setting, const Calls& calls, 
 
 /// The difference is some nanoseconds, so there are many short slices, in turns. Where an engine's memory lies changes
 /// its times by as much, so there are several pairs of engines.
-Result<std::monostate> measure_call(const Setting& setting, const Calls& calls, std::vector<Row>& rows) {
+Result<std::monostate> measure_call(const Setting& setting, const Calls& calls, Report& report) {
   Measured figures;
   std::vector<std::vector<char>> between;  // the next pair gets other memory
   for (std::size_t pair = 0; pair <= setting.repetitions; ++pair) {
     between.emplace_back(2000 * (pair + 1));
     if (const auto done = measure_pair(setting, calls, pair % 2 == 1, figures); !done) return done.error();
   }
-  rows.push_back(figures.row("The C interface: the floor is the same calls in C++", calls.name, "a call",
-                             fmt::format("{:.1f} ns a call more (fastest slices)",
-                                         1e9 * (figures.ours.spread().low - figures.floor.spread().low))));
+  report.rows.push_back(figures.row("The C interface: the floor is the same calls in C++", calls.name, "a call",
+                                    fmt::format("{:.1f} ns a call more (fastest slices)",
+                                                1e9 * (figures.ours.spread().low - figures.floor.spread().low))));
   return std::monostate{};
 }
 
@@ -154,10 +154,9 @@ Result<std::monostate> measure_call(const Setting& setting, const Calls& calls, 
 
 void add_c_cases(const Options&, std::vector<Case>& cases) {
   for (const Calls& calls : kCalls)
-    cases.push_back(
-        {"The C interface", {calls.name}, [&calls](const Setting& setting, Report&, std::vector<Row>& rows) {
-           return measure_call(setting, calls, rows);
-         }});
+    cases.push_back({{calls.name}, [&calls](const Setting& setting, Report& report) {
+                       return measure_call(setting, calls, report);
+                     }});
 }
 
 }  // namespace canopy::bench

@@ -15,9 +15,9 @@ struct Setting {
 /// Rows that are measured together. To add a row, append a Case in the file of its subject. To add a file of rows,
 /// write one with a function add_SUBJECT_cases and add its line to the table in run.cpp.
 struct Case {
-  std::string section;
-  std::vector<std::string> names;  ///< names of its rows, "SUBJECT: ...", in the order in which `measure` appends them
-  std::function<Result<std::monostate>(const Setting&, Report&, std::vector<Row>&)> measure;
+  std::vector<std::string> names;  ///< names of its rows, "SUBJECT: ..."
+  /// Appends the rows to the report.
+  std::function<Result<std::monostate>(const Setting&, Report&)> measure;
 };
 
 }  // namespace canopy::bench

@@ -64,7 +64,7 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
   const std::string shape =
       fmt::format("{}chain, page {}, {} nodes", scattered ? "scattered " : "", page_size, power_of_ten(nodes));
   const std::vector<std::string> names{"match: cold " + shape, "release: " + shape, "insert: below a lock, " + shape};
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Measured matched, released, inserted;
     for (const bool original : {false, true}) {
       // The original copies the rest of the key at each node.
@@ -104,12 +104,13 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
       }
     }
     const char* const section = "Depth: a chain of one-page nodes, cold";
-    rows.push_back(matched.row(section, names[0], "a node", scattered ? "floor: reads that wait for one another" : ""));
-    rows.push_back(released.row(section, names[1], "a node", "under no other lock"));
-    rows.push_back(inserted.row(section, names[2], "a call"));
+    report.rows.push_back(
+        matched.row(section, names[0], "a node", scattered ? "floor: reads that wait for one another" : ""));
+    report.rows.push_back(released.row(section, names[1], "a node", "under no other lock"));
+    report.rows.push_back(inserted.row(section, names[2], "a call"));
     return std::monostate{};
   };
-  cases.push_back({"Chain", names, measure});
+  cases.push_back({names, measure});
 }
 
 /// Measures a long key that is cut into pieces, each by an insert that ends there and continues below the last one's
@@ -119,7 +120,7 @@ void add_long_key(Units page_size, std::size_t tokens, std::size_t cuts, std::ve
   const std::vector<std::string> names{"match: cold, " + key_name,
                                        fmt::format("split: {} cuts of {}", power_of_ten(cuts), key_name),
                                        fmt::format("split: memory, {} cuts of {}", power_of_ten(cuts), key_name)};
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     std::vector<std::uint32_t> words(tokens);
     std::iota(words.begin(), words.end(), 1U);
     std::vector<Page> pages(tokens / page_size);
@@ -158,21 +159,21 @@ void add_long_key(Units page_size, std::size_t tokens, std::size_t cuts, std::ve
       }
     }
     const std::string section = "One long key";
-    rows.push_back(matched.row(section, names[0], "a match"));
-    rows.push_back(split.row(section, names[1], "a split",
-                             fmt::format("{:.3f} s in all; inserts that end in it",
-                                         split.ours.spread().median * static_cast<double>(cuts))));
-    rows.push_back({section, names[2], Kind::bytes, "a split", bytes.spread(), std::nullopt, std::nullopt, ""});
+    report.rows.push_back(matched.row(section, names[0], "a match"));
+    report.rows.push_back(split.row(section, names[1], "a split",
+                                    fmt::format("{:.3f} s in all; inserts that end in it",
+                                                split.ours.spread().median * static_cast<double>(cuts))));
+    report.rows.push_back({section, names[2], Kind::bytes, "a split", bytes.spread()});
     return std::monostate{};
   };
-  cases.push_back({"Long key", names, measure});
+  cases.push_back({names, measure});
 }
 
 /// Measures a match that ends in the middle of a node and splits it.
 void add_halves(Units page_size, std::vector<Case>& cases) {
   constexpr Units kTokens = 102'400;
   const std::string name = fmt::format("split: a match of half of 10^5 tokens, page {}", page_size);
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     constexpr std::uint32_t kKeys = 20;
     std::vector<std::uint32_t> words(kTokens);
     std::vector<Page> pages(kTokens / page_size, 1);
@@ -202,10 +203,10 @@ void add_halves(Units page_size, std::vector<Case>& cases) {
         figures.of(original).add(took / kKeys);
         if (!original) figures.floor.add(least / kKeys);
       }
-    rows.push_back(figures.row("One long key", name, "a split", "with the compare of the half"));
+    report.rows.push_back(figures.row("One long key", name, "a split", "with the compare of the half"));
     return std::monostate{};
   };
-  cases.push_back({"Halves", {name}, measure});
+  cases.push_back({{name}, measure});
 }
 
 }  // namespace

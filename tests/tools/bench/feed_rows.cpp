@@ -61,38 +61,29 @@ class MirrorThread {
   std::thread thread_;
 };
 
-/// One kind of feed.
+/// One kind of feed, in the order of feed_names().
 struct FeedWay {
-  const char* name;
   std::string feed;  ///< its value in an engine file
   bool read = false;
-  Repeated seconds, index, cpu;  ///< divided by the figures of the previous replay, which has no feed
+  Repeated seconds{}, index{}, cpu{};  ///< divided by the figures of the previous replay, which has no feed
 };
 
 std::string own_name() { return fmt::format("bench-{}", ::getpid()); }
 std::string own_file() { return (std::filesystem::temp_directory_path() / ("canopy-" + own_name())).string(); }
 
-const char* const kFeedNames[] = {"feed: none, whole replay",
-                                  "feed: none, index calls",
-                                  "feed: none, CPU time",
-                                  "feed: heap, no reader, whole replay",
-                                  "feed: heap, no reader, index calls",
-                                  "feed: heap, no reader, CPU time",
-                                  "feed: shm, no reader, whole replay",
-                                  "feed: shm, no reader, index calls",
-                                  "feed: shm, no reader, CPU time",
-                                  "feed: shm, one reader, whole replay",
-                                  "feed: shm, one reader, index calls",
-                                  "feed: shm, one reader, CPU time",
-                                  "feed: file, whole replay",
-                                  "feed: file, index calls",
-                                  "feed: file, CPU time"};
+std::vector<std::string> feed_names() {
+  std::vector<std::string> names;
+  for (const char* const feed : {"none", "heap, no reader", "shm, no reader", "shm, one reader", "file"})
+    for (const char* const what : {"whole replay", "index calls", "CPU time"})
+      names.push_back(fmt::format("feed: {}, {}", feed, what));
+  return names;
+}
 
-Result<std::monostate> measure_feed(const Setting& setting, Report& report, std::vector<Row>& rows) {
-  FeedWay ways[] = {{"heap, no reader", "{ heap: {} }", false, {}, {}, {}},
-                    {"shm, no reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
-                    {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}, {}},
-                    {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}, {}}};
+Result<std::monostate> measure_feed(const Setting& setting, Report& report) {
+  FeedWay ways[] = {{"{ heap: {} }"},
+                    {fmt::format("{{ shm: {{ name: {} }} }}", own_name())},
+                    {fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true},
+                    {fmt::format("{{ file: {{ path: {} }} }}", own_file())}};
   Repeated none, none_index, none_cpu;
   std::string section;
   std::uint64_t events = 0, commits = 0, laps = 0;
@@ -130,14 +121,14 @@ Result<std::monostate> measure_feed(const Setting& setting, Report& report, std:
     std::error_code ignored;
     std::filesystem::remove(own_file(), ignored);
   }
-  std::size_t name = 0;
+  std::vector<std::string> names = feed_names();
+  auto name = names.begin();
   for (const Repeated* figures : {&none, &none_index, &none_cpu})
-    rows.push_back(
-        {section, kFeedNames[name++], Kind::time, "a replay", figures->spread(), std::nullopt, std::nullopt, ""});
+    report.rows.push_back({section, *name++, Kind::time, "a replay", figures->spread()});
   for (const FeedWay& way : ways)
     for (const Repeated* figures : {&way.seconds, &way.index, &way.cpu})
-      rows.push_back({section, kFeedNames[name++], Kind::share, "of the replay without a feed before it",
-                      figures->spread(), std::nullopt, std::nullopt, ""});
+      report.rows.push_back(
+          {section, *name++, Kind::share, "of the replay without a feed before it", figures->spread()});
   report.remarks.push_back(fmt::format(
       "feed: {} events of 32 bytes a replay; the reader mirrored {} operations, drift 0, lapped {} times in all.",
       events, commits, laps));
@@ -147,7 +138,7 @@ Result<std::monostate> measure_feed(const Setting& setting, Report& report, std:
 const char* const kEventNames[] = {"feed: an event, no reader", "feed: an event, one reader"};
 
 /// Measures only events, in operations of 16, into a ring that is larger than the caches and was filled before.
-Result<std::monostate> measure_events(const Setting& setting, Report&, std::vector<Row>& rows) {
+Result<std::monostate> measure_events(const Setting& setting, Report& report) {
   constexpr std::uint64_t kRing = std::uint64_t{1} << 21, kOperation = 16;
   const std::uint64_t written = setting.options.quick ? kRing : 4 * kRing;
   FeedConfig config;
@@ -182,16 +173,16 @@ Result<std::monostate> measure_events(const Setting& setting, Report&, std::vect
       if (repetition > 0) (is_read ? read : alone).ours.add(seconds / static_cast<double>(written));
     }
   const std::string section = "Events alone, in operations of 16, through shared memory";
-  rows.push_back(alone.row(section, kEventNames[0], "an event"));
-  rows.push_back(read.row(section, kEventNames[1], "an event", "written without a pause"));
+  report.rows.push_back(alone.row(section, kEventNames[0], "an event"));
+  report.rows.push_back(read.row(section, kEventNames[1], "an event", "written without a pause"));
   return std::monostate{};
 }
 
 }  // namespace
 
 void add_feed_cases(const Options&, std::vector<Case>& cases) {
-  cases.push_back({"A feed", {std::begin(kFeedNames), std::end(kFeedNames)}, measure_feed});
-  cases.push_back({"Events alone", {std::begin(kEventNames), std::end(kEventNames)}, measure_events});
+  cases.push_back({feed_names(), measure_feed});
+  cases.push_back({{std::begin(kEventNames), std::end(kEventNames)}, measure_events});
 }
 
 }  // namespace canopy::bench

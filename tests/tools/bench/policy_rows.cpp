@@ -16,7 +16,7 @@ std::string policy_row(const std::string& policy) {
 }
 
 /// Measures the policy and lru in turns.
-Result<std::monostate> measure_policy(const Setting& setting, const std::string& policy, std::vector<Row>& rows) {
+Result<std::monostate> measure_policy(const Setting& setting, const std::string& policy, Report& report) {
   Repeated ours, lru;
   Replayed last, last_lru;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
@@ -28,9 +28,9 @@ Result<std::monostate> measure_policy(const Setting& setting, const std::string&
     ours.add(mine->four()), lru.add(theirs->four());
   }
   const double share = 1 / static_cast<double>(last.requests);
-  rows.push_back({"Policies: the floor is lru", policy_row(policy), Kind::time, "a request", ours.spread(share),
-                  lru.spread(share), std::nullopt,
-                  fmt::format("{} hit tokens, lru {}", grouped(last.hit_tokens), grouped(last_lru.hit_tokens))});
+  report.rows.push_back({"Policies: the floor is lru", policy_row(policy), Kind::time, "a request", ours.spread(share),
+                         lru.spread(share), std::nullopt,
+                         fmt::format("{} hit tokens, lru {}", grouped(last.hit_tokens), grouped(last_lru.hit_tokens))});
   return std::monostate{};
 }
 
@@ -38,10 +38,9 @@ Result<std::monostate> measure_policy(const Setting& setting, const std::string&
 
 void add_policy_cases(const Options&, std::vector<Case>& cases) {
   for (const std::string policy : {"clock", "hazard"})
-    cases.push_back(
-        {"Policies", {policy_row(policy)}, [policy](const Setting& setting, Report&, std::vector<Row>& rows) {
-           return measure_policy(setting, policy, rows);
-         }});
+    cases.push_back({{policy_row(policy)}, [policy](const Setting& setting, Report& report) {
+                       return measure_policy(setting, policy, report);
+                     }});
 }
 
 }  // namespace canopy::bench

@@ -48,11 +48,12 @@ Result<std::monostate> take_turns(const Setting& setting, Units page_size, Repla
 }
 
 void add_times(const ReplayFigures& ours, const ReplayFigures& original, const std::string& section,
-               const std::vector<std::string>& called, std::uint64_t requests, std::vector<Row>& rows) {
+               const std::vector<std::string>& called, std::uint64_t requests, Report& report) {
   const double share = 1 / static_cast<double>(requests);
+  std::size_t next = 0;
   const auto add = [&](const Repeated& mine, const Repeated& theirs, std::string note = {}) {
-    rows.push_back({section, called[rows.size()], Kind::time, "a request", mine.spread(share), std::nullopt,
-                    theirs.if_any(share), std::move(note)});
+    report.rows.push_back({section, called[next++], Kind::time, "a request", mine.spread(share), std::nullopt,
+                           theirs.if_any(share), std::move(note)});
   };
   add(ours.four, original.four, fmt::format("{:.1f} ms in all", ours.four.spread(1e3).median));
   add(ours.later, original.four, "prefault: false, if the index has this option");
@@ -73,7 +74,7 @@ Row memory_row(const Replayed& replayed, Units page_size, const std::string& sec
           fmt::format("{:.1f} MiB for {} nodes", bytes / (1 << 20), replayed.use.nodes)};
 }
 
-Result<std::monostate> measure_replay(const Setting& setting, Units page_size, Report& report, std::vector<Row>& rows) {
+Result<std::monostate> measure_replay(const Setting& setting, Units page_size, Report& report) {
   const std::string& index = setting.options.index;
   const auto warm_up = replay_index(setting, index, page_size);
   if (!warm_up) return warm_up.error();
@@ -90,8 +91,8 @@ Result<std::monostate> measure_replay(const Setting& setting, Units page_size, R
       fmt::format("Replay of {}: {} requests, {:.1f} M tokens, a pool of {:.1f} M", source->name, warm_up->requests,
                   static_cast<double>(warm_up->prompt_tokens) / 1e6, static_cast<double>(source->capacity) / 1e6);
   const std::vector<std::string> called = names(page_size);
-  add_times(ours, original, section, called, warm_up->requests, rows);
-  rows.push_back(memory_row(*warm_up, page_size, section, called[rows.size()]));
+  add_times(ours, original, section, called, warm_up->requests, report);
+  report.rows.push_back(memory_row(*warm_up, page_size, section, called.back()));
   return std::monostate{};
 }
 
@@ -99,10 +100,9 @@ Result<std::monostate> measure_replay(const Setting& setting, Units page_size, R
 
 void add_replay_cases(const Options&, std::vector<Case>& cases) {
   for (const Units page_size : {1U, 16U, 64U})
-    cases.push_back(
-        {"Replay", names(page_size), [page_size](const Setting& setting, Report& report, std::vector<Row>& rows) {
-           return measure_replay(setting, page_size, report, rows);
-         }});
+    cases.push_back({names(page_size), [page_size](const Setting& setting, Report& report) {
+                       return measure_replay(setting, page_size, report);
+                     }});
 }
 
 }  // namespace canopy::bench

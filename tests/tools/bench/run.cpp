@@ -65,6 +65,12 @@ Result<std::monostate> check_index(const Options& options, const Registry& regis
 
 }  // namespace
 
+std::vector<std::string> row_names(const Options& options) {
+  std::vector<std::string> names;
+  for (Case& one : all_cases(options)) std::ranges::move(one.names, std::back_inserter(names));
+  return names;
+}
+
 Result<Report> run(const Options& options, const Registry& registry, const Progress& progress) {
   if (auto known = check_index(options, registry); !known) return known.error();
   std::vector<Case> all = all_cases(options), cases;
@@ -85,10 +91,8 @@ Result<Report> run(const Options& options, const Registry& registry, const Progr
       report.incomplete = true;
       break;
     }
-    std::vector<Row> rows;
-    if (auto measured = cases[i].measure(setting, report, rows); !measured) return measured.error();
-    for (Row& row : rows)
-      if (wanted(row.name)) report.rows.push_back(std::move(row));
+    if (auto measured = cases[i].measure(setting, report); !measured) return measured.error();
+    std::erase_if(report.rows, [&](const Row& row) { return !wanted(row.name); });
   }
   return report;
 }

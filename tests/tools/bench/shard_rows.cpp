@@ -15,7 +15,7 @@ std::string shards_row(std::size_t shards) {
 }
 
 /// Measures the time of a request: that of the slowest tenant's index calls divided by the requests of all.
-Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
+Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards, Report& report) {
   Repeated all;
   std::uint64_t requests = 0;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
@@ -33,9 +33,9 @@ Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards
     }
     all.add(slowest / static_cast<double>(requests));
   }
-  rows.push_back({"Shards: one index and one thread for each namespace", shards_row(shards), Kind::time, "a request",
-                  all.spread(), std::nullopt, std::nullopt,
-                  fmt::format("{:.0f} requests/s of index time", 1 / all.spread().median)});
+  report.rows.push_back({"Shards: one index and one thread for each namespace", shards_row(shards), Kind::time,
+                         "a request", all.spread(), std::nullopt, std::nullopt,
+                         fmt::format("{:.0f} requests/s of index time", 1 / all.spread().median)});
   return std::monostate{};
 }
 
@@ -43,10 +43,9 @@ Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards
 
 void add_shard_cases(const Options&, std::vector<Case>& cases) {
   for (const std::size_t shards : {1U, 2U})
-    cases.push_back(
-        {"Shards", {shards_row(shards)}, [shards](const Setting& setting, Report& report, std::vector<Row>& rows) {
-           return measure_shards(setting, shards, report, rows);
-         }});
+    cases.push_back({{shards_row(shards)}, [shards](const Setting& setting, Report& report) {
+                       return measure_shards(setting, shards, report);
+                     }});
 }
 
 }  // namespace canopy::bench

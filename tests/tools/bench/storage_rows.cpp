@@ -95,7 +95,7 @@ struct Way {
   Repeated put_cpu{}, get_cpu{}, put_rate{}, get_rate{};
 };
 
-Result<std::monostate> measure_size(const Setting& setting, const Size& size, std::vector<Row>& rows, Report& report) {
+Result<std::monostate> measure_size(const Setting& setting, const Size& size, Report& report) {
   const std::uint64_t bytes = (setting.options.quick ? 32ULL : 128ULL) << 20, records = bytes / size.record_bytes;
   const double gigabytes = static_cast<double>(bytes) * 1e-9;
   const TemporaryFolder folder("canopy-bench");
@@ -146,12 +146,12 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
   const std::string section = "storage: CPU seconds, and bytes a second, of records put and got in batches of 16";
   const auto add = [&](const char* what, Repeated Way::* cpu, Repeated Way::* rate) {
     const std::string name = fmt::format("storage: {} {}", what, size.name);
-    rows.push_back({section, name + ", CPU", Kind::time, "a GB", (ways[0].*cpu).spread(), (ways[1].*cpu).if_any(),
-                    std::nullopt, ""});
-    rows.push_back({section, name + ", page cache, CPU", Kind::time, "a GB", (ways[2].*cpu).spread(),
-                    (ways[3].*cpu).if_any(), std::nullopt, ""});
-    rows.push_back({section, name + ", rate", Kind::rate, "", (ways[0].*rate).spread(), (ways[1].*rate).if_any(),
-                    std::nullopt, ""});
+    report.rows.push_back(
+        {section, name + ", CPU", Kind::time, "a GB", (ways[0].*cpu).spread(), (ways[1].*cpu).if_any()});
+    report.rows.push_back(
+        {section, name + ", page cache, CPU", Kind::time, "a GB", (ways[2].*cpu).spread(), (ways[3].*cpu).if_any()});
+    report.rows.push_back(
+        {section, name + ", rate", Kind::rate, "", (ways[0].*rate).spread(), (ways[1].*rate).if_any()});
   };
   add("put", &Way::put_cpu, &Way::put_rate);
   add("get", &Way::get_cpu, &Way::get_rate);
@@ -159,7 +159,7 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
 }
 
 /// Measures a start with a table, whose entries are written as slots writes them; the slots themselves are never read.
-Result<std::monostate> measure_start(const Setting& setting, Report&, std::vector<Row>& rows) {
+Result<std::monostate> measure_start(const Setting& setting, Report& report) {
   const std::uint32_t records = setting.options.quick ? 100'000 : 1'000'000;
   const TemporaryFolder folder("canopy-bench");
   if (folder.path().empty()) return Error{"canopy-dev bench: no folder can be made in $TMPDIR or /tmp"};
@@ -187,8 +187,8 @@ Result<std::monostate> measure_start(const Setting& setting, Report&, std::vecto
     if (known != records) return Error{fmt::format("canopy-dev bench: slots has {} of {} records", known, records)};
     figures.add(seconds);
   }
-  rows.push_back({"storage: slots starts with its table", "storage: start", Kind::time,
-                  fmt::format("{} records", grouped(records)), figures.spread(), std::nullopt, std::nullopt, ""});
+  report.rows.push_back({"storage: slots starts with its table", "storage: start", Kind::time,
+                         fmt::format("{} records", grouped(records)), figures.spread()});
   return std::monostate{};
 }
 
@@ -200,11 +200,10 @@ void add_storage_cases(const Options&, std::vector<Case>& cases) {
     for (const char* what : {"put", "get"})
       for (const char* figure : {", CPU", ", page cache, CPU", ", rate"})
         names.push_back(fmt::format("storage: {} {}{}", what, size.name, figure));
-    cases.push_back({"storage", names, [&size](const Setting& setting, Report& report, std::vector<Row>& rows) {
-                       return measure_size(setting, size, rows, report);
-                     }});
+    cases.push_back(
+        {names, [&size](const Setting& setting, Report& report) { return measure_size(setting, size, report); }});
   }
-  cases.push_back({"storage", {"storage: start"}, measure_start});
+  cases.push_back({{"storage: start"}, measure_start});
 }
 
 }  // namespace canopy::bench

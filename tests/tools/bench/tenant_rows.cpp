@@ -19,7 +19,7 @@ std::string index_name(std::uint32_t tenants) {
 }
 
 /// Measures evictions of the index from each tenant in turn; all have as many leaves.
-Result<std::monostate> measure_index(const Setting& setting, std::uint32_t tenants, std::vector<Row>& rows) {
+Result<std::monostate> measure_index(const Setting& setting, std::uint32_t tenants, Report& report) {
   Measured figures;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
     auto subject = make_subject(setting, false, kTenantPage);
@@ -45,7 +45,7 @@ Result<std::monostate> measure_index(const Setting& setting, std::uint32_t tenan
     if (left != calls) return Error{fmt::format("{} evictions of a page freed {}", calls, left)};
     figures.ours.add(took / calls);
   }
-  rows.push_back(figures.row("Tenants kept apart", index_name(tenants), "a call"));
+  report.rows.push_back(figures.row("Tenants kept apart", index_name(tenants), "a call"));
   return std::monostate{};
 }
 
@@ -87,8 +87,7 @@ Result<std::unique_ptr<Engine>> full_engine(const Setting& setting, std::uint32_
   return engine;
 }
 
-Result<std::monostate> measure_engine(const Setting& setting, std::uint32_t tenants, Floors floors,
-                                      std::vector<Row>& rows) {
+Result<std::monostate> measure_engine(const Setting& setting, std::uint32_t tenants, Floors floors, Report& report) {
   Measured figures;
   const std::uint32_t calls = kLeaves / (setting.options.quick ? 10 : 2);
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition)
@@ -102,8 +101,8 @@ Result<std::monostate> measure_engine(const Setting& setting, std::uint32_t tena
       if (!all) return Error{"an engine evicted nothing, and nothing in it is locked"};
       (each == floors ? figures.ours : figures.floor).add(took / calls);
     }
-  rows.push_back(figures.row("Tenants kept apart", engine_name(tenants, floors), "a call",
-                             "the floor is an engine without tenants"));
+  report.rows.push_back(figures.row("Tenants kept apart", engine_name(tenants, floors), "a call",
+                                    "the floor is an engine without tenants"));
   return std::monostate{};
 }
 
@@ -111,15 +110,12 @@ Result<std::monostate> measure_engine(const Setting& setting, std::uint32_t tena
 
 void add_tenant_cases(const Options&, std::vector<Case>& cases) {
   for (const std::uint32_t tenants : {1U, 100U, 100'000U}) {
-    cases.push_back(
-        {"Tenants", {index_name(tenants)}, [tenants](const Setting& setting, Report&, std::vector<Row>& rows) {
-           return measure_index(setting, tenants, rows);
-         }});
+    cases.push_back({{index_name(tenants)}, [tenants](const Setting& setting, Report& report) {
+                       return measure_index(setting, tenants, report);
+                     }});
     for (const Floors floors : {Floors::none, Floors::give_way})
-      cases.push_back({"Tenants",
-                       {engine_name(tenants, floors)},
-                       [tenants, floors](const Setting& setting, Report&, std::vector<Row>& rows) {
-                         return measure_engine(setting, tenants, floors, rows);
+      cases.push_back({{engine_name(tenants, floors)}, [tenants, floors](const Setting& setting, Report& report) {
+                         return measure_engine(setting, tenants, floors, report);
                        }});
   }
 }

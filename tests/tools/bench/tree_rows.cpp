@@ -180,7 +180,7 @@ void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vect
   std::vector<std::string> names;
   for (const char* figure : kFigureNames)
     names.push_back(fmt::format("{}: {}", figure, tree_name(shape, page_size, leaves)));
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Figures figures;
     const std::size_t repetitions = leaves > 1'000'000 ? 2 : setting.repetitions;
     for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
@@ -194,18 +194,18 @@ void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vect
       }
     }
     for (std::size_t figure = 0; figure < kFigures; ++figure)
-      rows.push_back(figures[figure].row("One call on a tree of one-page leaves", names[figure],
-                                         figure == snapshot || figure == evict_all ? "a node" : "a call"));
+      report.rows.push_back(figures[figure].row("One call on a tree of one-page leaves", names[figure],
+                                                figure == snapshot || figure == evict_all ? "a node" : "a call"));
     return std::monostate{};
   };
-  cases.push_back({"Trees", names, measure});
+  cases.push_back({names, measure});
 }
 
 /// Adds the row of a pool of which locks hold 95 %: each new request evicts one page of the rest.
 void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
   const std::string name =
       fmt::format("evict + insert + release: 95 % held, page {}, {} leaves", page_size, power_of_ten(leaves));
-  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+  const auto measure = [=](const Setting& setting, Report& report) -> Result<std::monostate> {
     Measured figures;
     for (const bool original : {false, true}) {
       if (original && !original_is_bearable(leaves)) continue;
@@ -232,10 +232,10 @@ void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
       }
       for (const Lock& lock : held) tree.index().release(lock);
     }
-    rows.push_back(figures.row("A pool of which locks hold 95 %", name, "a new request"));
+    report.rows.push_back(figures.row("A pool of which locks hold 95 %", name, "a new request"));
     return std::monostate{};
   };
-  cases.push_back({"Thrash", {name}, measure});
+  cases.push_back({{name}, measure});
 }
 
 }  // namespace

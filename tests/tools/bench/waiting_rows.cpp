@@ -32,7 +32,7 @@ void write_words(const Waiting& shape, std::size_t session, Units turns, std::ve
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(splitmix64(session << 20 | i));
 }
 
-Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& shape, std::vector<Row>& rows) {
+Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& shape, Report& report) {
   auto subject = make_subject(setting, false, kTurnPage);
   if (!subject) return subject.error();
   PrefixIndex& index = *subject->index;
@@ -85,8 +85,8 @@ Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& sh
   if (found != 3 * 20 * kWaiting * setting.repetitions * shape.turns * shape.turn_tokens)
     return Error{"a waiting prompt was not found"};
   const std::string section = "A waiting queue: the floor is the same prompts again, in the cache";
-  rows.push_back(figures.row(section, shape.row(), "a prompt"));
-  rows.push_back(together.row(section, shape.row() + ", prefetched", "a prompt"));
+  report.rows.push_back(figures.row(section, shape.row(), "a prompt"));
+  report.rows.push_back(together.row(section, shape.row() + ", prefetched", "a prompt"));
   return std::monostate{};
 }
 
@@ -95,10 +95,8 @@ Result<std::monostate> measure_waiting(const Setting& setting, const Waiting& sh
 void add_waiting_cases(const Options& options, std::vector<Case>& cases) {
   const std::size_t sessions = options.quick ? 2'000 : 30'000;
   for (const Waiting shape : {Waiting{sessions * 8, 1, 128}, Waiting{sessions, 4, 256}, Waiting{sessions / 8, 4, 2048}})
-    cases.push_back({"A waiting queue",
-                     {shape.row(), shape.row() + ", prefetched"},
-                     [shape](const Setting& setting, Report&, std::vector<Row>& rows) {
-                       return measure_waiting(setting, shape, rows);
+    cases.push_back({{shape.row(), shape.row() + ", prefetched"}, [shape](const Setting& setting, Report& report) {
+                       return measure_waiting(setting, shape, report);
                      }});
 }
 

@@ -46,7 +46,7 @@ const char* const kNames[] = {"wire: a block read, maps", "wire: a block read, a
                               "wire: a block read, maps, digests", "wire: a block written, maps",
                               "wire: a block's name, SGLang"};
 
-Result<std::monostate> measure(const Setting& setting, Report&, std::vector<Row>& rows) {
+Result<std::monostate> measure(const Setting& setting, Report& report) {
   const std::size_t rounds = setting.options.quick ? 200 : 2000;
   const double blocks = static_cast<double>(rounds * kBlocks);
   Measured figures[std::size(kNames)];
@@ -86,14 +86,15 @@ Result<std::monostate> measure(const Setting& setting, Report&, std::vector<Row>
   }
   const std::string section =
       fmt::format("KV events, batches of {} events of {} blocks of {} tokens", kEvents, kBlocksOfEvent, kBlock);
-  for (std::size_t i = 0; i < std::size(kNames); ++i) rows.push_back(figures[i].row(section, kNames[i], "a block"));
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    report.rows.push_back(figures[i].row(section, kNames[i], "a block"));
   return std::monostate{};
 }
 
 }  // namespace
 
 void add_wire_cases(const Options&, std::vector<Case>& cases) {
-  cases.push_back({"KV events", {std::begin(kNames), std::end(kNames)}, measure});
+  cases.push_back({{std::begin(kNames), std::end(kNames)}, measure});
 }
 
 }  // namespace canopy::bench

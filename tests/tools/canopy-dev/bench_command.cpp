@@ -19,6 +19,7 @@ namespace {
 struct BenchArguments {
   bench::Options options;
   std::string json, compare, from;
+  bool list = false;
 };
 
 struct BenchGpuArguments {
@@ -54,6 +55,10 @@ int print_and_write(const bench::Report& report, const bench::Report* old, const
 
 /// Measures, or shows the figures of a file; with the change since another file if one is given.
 int measure(const BenchArguments& arguments, const PluginFolders& folders) {
+  if (arguments.list) {
+    for (const std::string& name : bench::row_names(arguments.options)) fmt::print("{}\n", name);
+    return kFine;
+  }
   const Registry registry = load_plugins(folders);
   const std::string& trace = arguments.options.trace;
   if (auto apart = check_files(registry,
@@ -128,6 +133,7 @@ void add_bench(CLI::App& program, const PluginFolders& folders, int& status) {
   bench->footer("The lower bound is the memory traffic alone.");
   bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
   bench->add_option("--only", arguments->options.only, "measure only rows whose name contains this");
+  bench->add_flag("--list", arguments->list, "print the names of the rows instead");
   bench->add_option("--index", arguments->options.index, "index to measure")->capture_default_str();
   auto* trace = bench->add_option("--trace", arguments->options.trace,
                                   "trace to replay instead of a generated workload: " + workload::trace_help());
