@@ -54,10 +54,10 @@ room(apps/lab/replay         replay        core/api core/base core/feed ${includ
 room(apps/lab/lab            lab           core/api core/base ${include}/engine apps/lab/workload apps/lab/replay inspector/mirror)
 room(apps/lab/demo           demo          core/api core/base core/feed ${include}/engine apps/lab/workload apps/lab/replay inspector/sources)
 room(c                      c             core/api core/base core/feed ${include}/c ${include}/engine inspector/mirror inspector/sources)
-room(tests/tools/verify      verify        core/api core/base)
+room(tests/tools/verify      verify        core/api core/base apps/lab/workload)
 room(tests/program           program       core/api core/base)
 room(tests/conformance       conformance   core/api core/base tests/program)
-room(tests/tools/check       check         core/api core/base ${include}/engine core/cache core/engine apps/lab/replay tests/program)
+room(tests/tools/check       check         core/api core/base ${include}/engine core/cache core/tiers core/engine apps/lab/replay tests/program)
 room(apps/lab/report         report        core/api core/base apps/lab/workload apps/lab/lab)
 room(tests/tools/bench       bench         core/api core/base ${include}/c core/kv_events core/feed ${include}/engine core/cache core/engine apps/lab/workload apps/lab/replay inspector/mirror inspector/sources plugins/cuda_driver plugins/slots)
 

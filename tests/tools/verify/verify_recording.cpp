@@ -4,15 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include <workload/line_reader.h>
 #include "recorded_json.h"
 #include "recorded_tree.h"
-#include "recording_file.h"
 
 namespace canopy::verify {
 namespace {
@@ -20,6 +23,35 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;  // more than any index holds; plus a page does not wrap
+
+/// The parts of a recording's name: POLICY_pageP_MODE_seedS.jsonl[.gz].
+struct Setup {
+  std::string policy;
+  Units page = 1, overlap = 0;
+};
+
+Result<Setup> setup_of(const std::string& path) {
+  // Read from the right, because a policy's name may contain `_`.
+  std::string name = std::filesystem::path(path).filename().string();
+  const Error unknown{path +
+                      ": the name does not describe the recording; expected POLICY_pageP_plain_seedS.jsonl.gz or "
+                      "POLICY_pageP_eagle_seedS.jsonl.gz"};
+  const auto cut_last = [&name] {
+    const std::size_t at = name.rfind('_');
+    std::string part = at == std::string::npos ? std::string() : name.substr(at + 1);
+    name.resize(at == std::string::npos ? 0 : at);
+    return part;
+  };
+  cut_last();  // the seed and the suffixes
+  const std::string mode = cut_last(), page = cut_last();
+  Setup setup{name, 0, mode == "eagle" ? 1U : 0U};
+  const std::string_view digits = std::string_view(page).substr(std::min<std::size_t>(4, page.size()));
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), setup.page);
+  if (name.empty() || (mode != "plain" && mode != "eagle") || !page.starts_with("page") || error != std::errc() ||
+      end != digits.end() || setup.page == 0 || setup.page > 65536)
+    return unknown;
+  return setup;
+}
 
 class Replay {
  public:
@@ -153,7 +185,7 @@ bool is_end(const Json& line) {
 Result<Verdict> verify_recording(const std::string& path, const Registry& registry) {
   auto setup = setup_of(path);
   if (!setup) return setup.error();
-  auto lines = RecordingLines::open(path);
+  auto lines = workload::LineReader::open(path);
   if (!lines) return lines.error();
   auto policy = registry.make<EvictionStrategy>(setup->policy, {});
   if (!policy) return Error{path + ": " + policy.error().text};
@@ -161,7 +193,7 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
   if (auto opened = replay.open(registry); !opened) return opened.error();
 
   Verdict verdict;
-  std::string text;
+  std::string_view text;
   bool ended = false;
   for (std::uint64_t number = 1; verdict.difference.empty(); ++number) {
     const auto more = (*lines)->next(text);

@@ -20,9 +20,10 @@ struct Verdict {
 /// and after every 50th operation the tree with locks, hits, priorities and times. Children are compared as a set keyed
 /// by their first slot, because SGLang has one root and this index one for each namespace.
 ///
-/// A file is JSON lines, gzipped or not, named POLICY_pageP_MODE_seedS.jsonl[.gz], MODE plain or eagle: at least one
-/// operation, with increasing numbers, then one line that ends it, and nothing after that. Every number is whole and in
-/// its range, and the slots of a page are consecutive. Returns an error for any other file.
+/// A file is JSON lines, plain or compressed (<workload/packed_file.h>), named POLICY_pageP_MODE_seedS.jsonl[.gz], MODE
+/// plain or eagle: at least one operation, with increasing numbers, then one line that ends it, and nothing after that.
+/// Every number is whole and in its range, and the slots of a page are consecutive. Returns an error for any other
+/// file.
 Result<Verdict> verify_recording(const std::string& path, const Registry& registry);
 
 }  // namespace canopy::verify
