@@ -103,6 +103,12 @@ void RankMeeting::leave() {
   all_came_.notify_all();
 }
 
+void RankMeeting::begin() {
+  const std::scoped_lock lock(mutex_);
+  left_ = false;
+  came_ = 0;
+}
+
 std::uint64_t RankMeeting::exchanges() const {
   const std::scoped_lock lock(mutex_);
   return exchanges_;

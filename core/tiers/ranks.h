@@ -110,6 +110,8 @@ class RankMeeting {
   Agreement& of(std::size_t rank) { return ranks_[rank]; }
   /// Removes a rank. All further exchanges fail immediately. May be called from any thread.
   void leave();
+  /// Lets all ranks take part again. REQUIRES: none of them is in an exchange.
+  void begin();
   /// Returns the number of exchanges that all ranks took part in. Each had Agreement::kValues values.
   std::uint64_t exchanges() const;
 

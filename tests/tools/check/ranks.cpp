@@ -1,64 +1,26 @@
 #include "ranks.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include <program/mismatch.h>
 
 namespace canopy::check {
 
-/// The place where the ranks exchange values.
-class Meeting {
- public:
-  explicit Meeting(unsigned ranks) : ranks_(ranks) {}
-
-  /// Waits for the other ranks. Returns an error if one of them does not come.
-  const char* least(std::span<std::int64_t> values) {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t turn = turn_;
-    if (came_ == 0) least_.assign(values.begin(), values.end());
-    for (std::size_t i = 0; i < values.size(); ++i) least_[i] = std::min(least_[i], values[i]);
-    if (++came_ == ranks_) {
-      agreed_ = least_;
-      came_ = 0;
-      ++turn_;
-      all_.notify_all();
-    }
-    all_.wait(lock, [&] { return turn_ != turn || left_ > 0; });
-    if (turn_ == turn) return "another rank makes no exchange";
-    std::ranges::copy(agreed_, values.begin());
-    return nullptr;
-  }
-  void begin() { came_ = left_ = 0; }
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    ++left_;
-    all_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_;
-  std::vector<std::int64_t> least_, agreed_;
-  unsigned ranks_, came_ = 0, left_ = 0;
-  std::uint64_t turn_ = 0;
-};
-
 namespace {
 
+/// The agreement of a rank, whose own memory is not refused.
 class Member final : public Agreement {
  public:
-  explicit Member(Meeting& meeting) : meeting_(meeting) {}
+  explicit Member(Agreement& agreement) : agreement_(agreement) {}
   const char* least(std::span<std::int64_t> values) override {
     const Scarcity::Pause ours;
-    return meeting_.least(values);
+    return agreement_.least(values);
   }
 
  private:
-  Meeting& meeting_;
+  Agreement& agreement_;
 };
 
 }  // namespace
@@ -67,9 +29,9 @@ Ranks::~Ranks() = default;
 
 Result<std::unique_ptr<Ranks>> Ranks::create(const std::string& engine, unsigned ranks, const Registry& registry) {
   auto all = std::make_unique<Ranks>();
-  all->meeting_ = std::make_unique<Meeting>(ranks);
+  all->meeting_ = std::make_unique<RankMeeting>(ranks);
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    all->agreements_.push_back(std::make_unique<Member>(*all->meeting_));
+    all->agreements_.push_back(std::make_unique<Member>(all->meeting_->of(rank)));
     auto subject = Subject::create(engine, registry, rank, ranks, ranks > 1 ? all->agreements_.back().get() : nullptr);
     if (!subject) return subject.error();
     all->trials_.push_back(std::make_unique<Trial>(**subject, registry, rank));

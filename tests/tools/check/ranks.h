@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
+#include <tiers/ranks.h>
 #include "subject.h"
 #include "trial.h"
 
 namespace canopy::check {
-
-class Meeting;
 
 /// The engines of all ranks of a model, each with its trial, under the same operations. After each operation all
 /// have to be equal. Each rank runs in a thread of its own while an operation may let time pass.
@@ -30,7 +29,7 @@ class Ranks {
   void each(bool may_meet, Work&& work);
   void compare(const char* after) const;
 
-  std::unique_ptr<Meeting> meeting_;
+  std::unique_ptr<RankMeeting> meeting_;
   std::vector<std::unique_ptr<Agreement>> agreements_;  ///< outlive the engines
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::vector<std::unique_ptr<Trial>> trials_;
