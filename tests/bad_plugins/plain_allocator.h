@@ -4,34 +4,38 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
-/// As an allocator must be, as plainly as can be: a set of what is free and a set of what is out.
+/// As an allocator must be, as plainly as can be: a set of what is free and a set of what is out. Right also where
+/// memory is refused: it moves pages between its sets, and takes none for it.
 class Plain : public canopy::SlotAllocator {
  public:
   bool allocate(std::span<canopy::Page> out) override {
     if (out.size() > free_.size()) return false;
     for (canopy::Page& page : out) {
       page = *free_.begin();
-      free_.erase(free_.begin());
-      out_.insert(page);
+      out_.insert(free_.extract(free_.begin()));
     }
     return true;
   }
   bool free(std::span<const canopy::Page> pages) override {
-    const std::set<canopy::Page> once(pages.begin(), pages.end());
-    if (once.size() != pages.size() || !std::includes(out_.begin(), out_.end(), once.begin(), once.end())) return false;
-    for (const canopy::Page page : once) {
-      out_.erase(page);
-      if (offered_.contains(page)) free_.insert(page);
+    for (auto page = pages.begin(); page != pages.end(); ++page)
+      if (!out_.contains(*page) || std::find(pages.begin(), page, *page) != page) return false;
+    for (const canopy::Page page : pages) {
+      auto back = out_.extract(page);
+      if (offered_.contains(page)) free_.insert(std::move(back));
     }
     return true;
   }
   canopy::Occupancy occupancy() const override { return {offered_.size(), free_.size()}; }
   void offer(canopy::Segment segment) override {
+    std::set<canopy::Page> offered, free;
     for (canopy::Page page = std::max(segment.first, first_page()); page < segment.first + segment.pages; ++page) {
-      offered_.insert(page);
-      if (!out_.contains(page)) free_.insert(page);
+      offered.insert(page);
+      if (!out_.contains(page)) free.insert(page);
     }
+    offered_.merge(offered);
+    free_.merge(free);
   }
   void withdraw(canopy::Segment segment) override {
     for (canopy::Page page = segment.first; page < segment.first + segment.pages; ++page) {

@@ -1,6 +1,21 @@
 #pragma once
 
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
+
+namespace canopy::test {
+
+/// Calls test(name, an instance) for every component under test, or test(name) if the interface needs a context.
+template <class Interface, class Test>
+void for_every(Test&& test) {
+  for (const std::string& name : names_of<Interface>()) {
+    CAPTURE(name);
+    if constexpr (requires { test(name); }) test(name);
+    else test(name, *make<Interface>(name, {}));
+  }
+}
+
+}  // namespace canopy::test
 
 /// Defines a case of a contract: a function over one component, which `each` calls for every component, followed by the
 /// arguments after it.

@@ -1,6 +1,5 @@
 #include <canopy/base/random.h>
 #include <conformance/every.h>
-#include <conformance/model/plugins.h>
 #include <conformance/model/random_ops.h>
 #include <conformance/model/victim_order.h>
 
@@ -33,14 +32,6 @@ NodeFacts random_facts(Random& prng, std::uint64_t& tag) {
   return facts;
 }
 
-template <class Test>
-void for_every_policy(Test&& test) {
-  for (const auto& name : names_of<EvictionStrategy>()) {
-    CAPTURE(name);
-    test(name, *make<EvictionStrategy>(name, {}));
-  }
-}
-
 struct ThreeNodes final : Path {
   std::array<std::uint64_t, 3> tags{};
   std::size_t given = 0;
@@ -56,7 +47,7 @@ struct ThreeNodes final : Path {
 }  // namespace
 
 // clang-format off
-#define POLICY_CASE(title) CONTRACT(for_every_policy, ([[maybe_unused]] const std::string& name, [[maybe_unused]] EvictionStrategy& policy), title)
+#define POLICY_CASE(title) CONTRACT(for_every<EvictionStrategy>, ([[maybe_unused]] const std::string& name, [[maybe_unused]] EvictionStrategy& policy), title)
 // clang-format on
 
 TEST_SUITE_BEGIN("EvictionStrategy");

@@ -1,6 +1,5 @@
 #include <canopy/base/random.h>
 #include <conformance/every.h>
-#include <conformance/model/plugins.h>
 
 #include <canopy/key_codec.h>
 #include <doctest/doctest.h>
@@ -27,14 +26,6 @@ std::vector<std::uint32_t> encode(const KeyCodec& codec, std::span<const Token> 
   return {words.begin(), words.end()};
 }
 
-template <class Test>
-void for_every_codec(Test&& test) {
-  for (const auto& name : names_of<KeyCodec>()) {
-    CAPTURE(name);
-    test(*make<KeyCodec>(name, {}));
-  }
-}
-
 std::vector<Token> random_tokens(Random& prng, std::size_t count) {
   std::vector<Token> tokens(count);
   for (Token& token : tokens) token = prng.below(prng.one_in(2) ? 4 : 200'000);
@@ -44,7 +35,7 @@ std::vector<Token> random_tokens(Random& prng, std::size_t count) {
 }  // namespace
 
 // clang-format off
-#define CODEC_CASE(title) CONTRACT(for_every_codec, (const KeyCodec& codec), title)
+#define CODEC_CASE(title) CONTRACT(for_every<KeyCodec>, (const std::string&, const KeyCodec& codec), title)
 // clang-format on
 
 TEST_SUITE_BEGIN("KeyCodec");

@@ -1,8 +1,8 @@
 #include <conformance/every.h>
 #include <conformance/model/index_kind.h>
 #include <conformance/model/index_walk.h>
-#include <conformance/model/plugins.h>
 #include <conformance/model/random_ops.h>
+#include <conformance/spy.h>
 
 #include <canopy/prefix_index.h>
 #include <doctest/doctest.h>
@@ -16,40 +16,11 @@ namespace {
 using namespace canopy;
 using namespace canopy::test;
 
-/// An index with one whole-path group, and pages for its inserts.
-struct Bench {
-  Bench(const std::string& name, Units page_size)
-      : policy(make<EvictionStrategy>("lru", {})), groups{Group{"full", kWholePath, kUnlimited, policy.get()}} {
-    index = make<PrefixIndex>(name, {page_size, 0, groups});
-  }
-
-  /// Inserts with exactly the pages that are needed, numbered after the last ones.
-  Inserted insert(const Lock& lock, std::span<const std::uint32_t> words, Units page_size) {
-    std::vector<Page> pages((words.size() - lock.length) / page_size);
-    std::iota(pages.begin(), pages.end(), next);
-    next += static_cast<Page>(pages.size());
-    return index->insert(lock, {NamespaceId::shared, words}, {pages}, {});
-  }
-
-  std::shared_ptr<EvictionStrategy> policy;
-  std::array<Group, 1> groups;
-  std::shared_ptr<PrefixIndex> index;
-  Page next = 1;
-};
-
-template <class Test>
-void for_every_index(Test&& test) {
-  for (const auto& name : names_of<PrefixIndex>()) {
-    CAPTURE(name);
-    test(name);
-  }
-}
-
 /// Runs a test over the indexes that keep nothing and those whose nodes are runs of pages. A table of blocks is left
 /// out, because it may keep two pages for one prefix and has other nodes.
 template <class Test>
 void for_every_index_but_tables(Test&& test) {
-  for_every_index([&](const std::string& name) {
+  for_every<PrefixIndex>([&](const std::string& name) {
     const IndexKind kind = kind_of(name);
     if (kind.tree || !kind.remembers) test(name);
   });
@@ -72,7 +43,7 @@ std::string dump(const PrefixIndex& index) {
 
 // clang-format off
 #define RUNS_CASE(title) CONTRACT(for_every_index_but_tables, (const std::string& name), title)
-#define INDEX_CASE(title) CONTRACT(for_every_index, (const std::string& name), title)
+#define INDEX_CASE(title) CONTRACT(for_every<PrefixIndex>, (const std::string& name), title)
 // clang-format on
 
 TEST_SUITE_BEGIN("PrefixIndex");
@@ -91,7 +62,7 @@ RUNS_CASE("every index agrees with the models, or keeps nothing and returns all 
 }
 
 INDEX_CASE("an index starts empty") {
-  Bench bench(name, 4);
+  PolicyBench bench(name, 4, kUnlimited);
   CHECK(walk(*bench.index).empty());
   CHECK(bench.index->sizes(0).evictable + bench.index->sizes(0).protected_ == 0);
   CHECK(bench.index->sizes(0, NamespaceId{77}).evictable == 0);
@@ -103,7 +74,7 @@ INDEX_CASE("an index starts empty") {
 }
 
 INDEX_CASE("an empty lock covers nothing, and its release is not an error") {
-  Bench bench(name, 4);
+  PolicyBench bench(name, 4, kUnlimited);
   const Lock lock = bench.index->match({NamespaceId::shared, std::vector<std::uint32_t>{1, 2, 3, 4}}, {});
   CHECK(lock.id == LockId::none);
   CHECK(lock.node == NodeId::none);
@@ -118,7 +89,7 @@ INDEX_CASE("a peek changes nothing that can be seen, now or later") {
   const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8, 9}, other{1, 2, 3, 4, 9, 9, 9, 9};
   std::array<std::string, 2> after;
   for (const bool peeking : {false, true}) {
-    Bench bench(name, 4);
+    PolicyBench bench(name, 4, kUnlimited);
     const auto look = [&] {
       if (!peeking) return;
       const std::string before = dump(*bench.index);
@@ -126,12 +97,12 @@ INDEX_CASE("a peek changes nothing that can be seen, now or later") {
       CHECK(dump(*bench.index) == before);
     };
     look();
-    bench.index->release(bench.insert({}, words, 4).lock);
+    bench.index->release(bench.insert({}, words).lock);
     look();
     const Lock lock = bench.index->match({NamespaceId::shared, other}, {});
     look();
     bench.index->release(lock);
-    bench.index->release(bench.insert({}, other, 4).lock);
+    bench.index->release(bench.insert({}, other).lock);
     look();
     bench.index->evict(0, 1);
     after[peeking] = dump(*bench.index);
@@ -141,11 +112,11 @@ INDEX_CASE("a peek changes nothing that can be seen, now or later") {
 
 INDEX_CASE("the pages from a depth on are the last ones of all pages, wherever nodes begin") {
   constexpr Units kPage = 4;
-  Bench bench(name, kPage);
+  PolicyBench bench(name, kPage, kUnlimited);
   std::vector<std::uint32_t> words(40);
   std::iota(words.begin(), words.end(), 1U);
   Lock lock;
-  for (const std::size_t end : {8U, 12U, 40U}) lock = bench.insert(lock, std::span(words).first(end), kPage).lock;
+  for (const std::size_t end : {8U, 12U, 40U}) lock = bench.insert(lock, std::span(words).first(end)).lock;
   const auto all = bench.index->pages(lock)[0];
   const std::vector<Page> expected(all.begin(), all.end());
   CHECK(expected.size() == lock.length / kPage);
@@ -157,7 +128,7 @@ INDEX_CASE("the pages from a depth on are the last ones of all pages, wherever n
 }
 
 INDEX_CASE("the node of a lock is the node in which its prefix ends: it can be held, and has the lock's pages") {
-  Bench bench(name, 2);
+  PolicyBench bench(name, 2, kUnlimited);
   const auto check = [&](const Lock& lock, std::span<const std::uint32_t> words) {
     CAPTURE(words.size());
     CHECK(bench.index->find({NamespaceId::shared, words.first(lock.length)}).node == lock.node);
@@ -175,7 +146,7 @@ INDEX_CASE("the node of a lock is the node in which its prefix ends: it can be h
   for (std::uint32_t first = 1; first < 9; ++first) {
     const std::vector<std::uint32_t> words{first, 2, 3, 4, 5, 6, 7, 8};
     const auto prompt = std::span(words).first(2 + 2 * (first % 4));
-    check(bench.insert({}, prompt, 2).lock, prompt);
+    check(bench.insert({}, prompt).lock, prompt);
   }
   for (std::uint32_t first = 8; first > 0; --first) {
     const std::vector<std::uint32_t> words{first, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -184,13 +155,13 @@ INDEX_CASE("the node of a lock is the node in which its prefix ends: it can be h
 }
 
 INDEX_CASE("inserts without pages leave nothing behind, not even in namespaces of their own") {
-  Bench bench(name, 4);
+  PolicyBench bench(name, 4, kUnlimited);
   for (std::uint32_t space = 1; space < 100; ++space) {
     const Lock lock = bench.index->insert({}, {NamespaceId{space}, std::vector<std::uint32_t>{1, 2, 3}}, {}, {}).lock;
     CHECK(lock.id == LockId::none);
   }
   CHECK(bench.index->use().nodes == 0);
-  bench.index->release(bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4}, 4).lock);
+  bench.index->release(bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4}).lock);
   for (const WalkedNode& node : walk(*bench.index)) CHECK(slot_of(node.facts.id) < 10);
 }
 
@@ -218,9 +189,9 @@ RUNS_CASE("an insert that brings a window alone makes a boundary, and returns no
 }
 
 INDEX_CASE("a key that is shorter than its lock is refused, and nothing changes") {
-  Bench bench(name, 2);
+  PolicyBench bench(name, 2, kUnlimited);
   const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6};
-  const Lock lock = bench.insert({}, words, 2).lock;
+  const Lock lock = bench.insert({}, words).lock;
   const Sizes sizes = bench.index->sizes(0);
   const Inserted refused = bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
   CHECK(refused.lock.id == lock.id);
@@ -239,8 +210,8 @@ INDEX_CASE("a key that is shorter than its lock is refused, and nothing changes"
 }
 
 INDEX_CASE("relaxing a hold on a whole path to its whole path changes nothing") {
-  Bench bench(name, 2);
-  Inserted inserted = bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4}, 2);
+  PolicyBench bench(name, 2, kUnlimited);
+  Inserted inserted = bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4});
   const Sizes before = bench.index->sizes(0);
   bench.index->relax(inserted.lock, 0, 0);
   CHECK(bench.index->sizes(0).protected_ == before.protected_);
@@ -253,12 +224,12 @@ INDEX_CASE("relaxing a hold on a whole path to its whole path changes nothing") 
 INDEX_CASE("the same calls give the same results, node numbers and ticks") {
   std::array<std::string, 2> dumps;
   for (std::string& text : dumps) {
-    Bench bench(name, 1);
+    PolicyBench bench(name, 1, kUnlimited);
     std::vector<std::uint32_t> words;
     for (std::uint32_t i = 0; i < 300; ++i) {
       words.resize(i % 17);
       for (std::uint32_t k = 0; k < 9; ++k) words.push_back((i * k) % 5);
-      bench.index->release(bench.insert({}, words, 1).lock);
+      bench.index->release(bench.insert({}, words).lock);
       if (i % 10 == 9) bench.index->evict(0, i % 20);
     }
     text = dump(*bench.index);
@@ -267,10 +238,10 @@ INDEX_CASE("the same calls give the same results, node numbers and ticks") {
 }
 
 INDEX_CASE("a key that differs in one word matches up to that word") {
-  Bench bench(name, 1);
+  PolicyBench bench(name, 1, kUnlimited);
   std::vector<std::uint32_t> words(300);
   for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i % 7;
-  bench.index->release(bench.insert({}, words, 1).lock);
+  bench.index->release(bench.insert({}, words).lock);
   const bool keeps = bench.index->peek({.words = words}).length > 0;
   for (std::uint32_t i = 0; i < words.size(); ++i) {
     words[i] += 100;
@@ -282,11 +253,11 @@ INDEX_CASE("a key that differs in one word matches up to that word") {
 INDEX_CASE("neither a chain of 100,000 nodes nor 100,000 children of one node is too much") {
   constexpr std::uint32_t kMany = 100'000;
   {
-    Bench chain(name, 1);
+    PolicyBench chain(name, 1, kUnlimited);
     std::vector<std::uint32_t> words(kMany, 7);
     Lock lock;
     for (std::uint32_t i = 1; i <= kMany; ++i) {
-      const Lock deeper = chain.insert(lock, std::span(words).first(i), 1).lock;
+      const Lock deeper = chain.insert(lock, std::span(words).first(i)).lock;
       if (deeper.length == 0) break;
       lock = deeper;
     }
@@ -295,9 +266,9 @@ INDEX_CASE("neither a chain of 100,000 nodes nor 100,000 children of one node is
     chain.index->release(lock);
     CHECK(chain.index->evict(0, kMany)[0].size() == nodes);
   }
-  Bench star(name, 1);
+  PolicyBench star(name, 1, kUnlimited);
   for (std::uint32_t i = 0; i < kMany; ++i)
-    star.index->release(star.insert({}, std::array<std::uint32_t, 2>{7, i}, 1).lock);
+    star.index->release(star.insert({}, std::array<std::uint32_t, 2>{7, i}).lock);
   const std::uint64_t nodes = star.index->use().nodes;
   CHECK((nodes > kMany || nodes == 0));
   const std::uint64_t pages = star.index->sizes(0).evictable;
@@ -308,10 +279,10 @@ INDEX_CASE("neither a chain of 100,000 nodes nor 100,000 children of one node is
 
 RUNS_CASE("a key of ten million tokens is one node, and half of it is two") {
   constexpr std::uint32_t kLong = 10'000'000;
-  Bench bench(name, 16);
+  PolicyBench bench(name, 16, kUnlimited);
   std::vector<std::uint32_t> words(kLong);
   std::iota(words.begin(), words.end(), 1);
-  bench.index->release(bench.insert({}, words, 16).lock);
+  bench.index->release(bench.insert({}, words).lock);
   const bool remembers = bench.index->use().nodes > 0;
   CHECK(bench.index->use().nodes == std::uint64_t{remembers});
   const Lock half = bench.index->match({NamespaceId::shared, std::span(words).first(kLong / 2 + 3)}, {});
@@ -324,10 +295,10 @@ RUNS_CASE("a key of ten million tokens is one node, and half of it is two") {
 // Random keys of a few hundred words rarely diverge at one particular word; here they diverge at each word in turn.
 INDEX_CASE("long keys agree up to the word at which they diverge, wherever that is") {
   constexpr Units kLong = 700;
-  Bench bench(name, 1);
+  PolicyBench bench(name, 1, kUnlimited);
   std::vector<std::uint32_t> words(kLong);
   std::iota(words.begin(), words.end(), 1);
-  bench.index->release(bench.insert({}, words, 1).lock);
+  bench.index->release(bench.insert({}, words).lock);
   if (bench.index->use().nodes == 0) return;
   for (Units at = 0; at < kLong; ++at) {
     words[at] += kLong;

@@ -19,10 +19,9 @@ using namespace canopy::test;
 /// Runs a test over the indexes that evict runs of pages as the policy ranks them.
 template <class Test>
 void for_every_tree(Test&& test) {
-  for (const auto& name : names_of<PrefixIndex>()) {
-    CAPTURE(name);
+  for_every<PrefixIndex>([&](const std::string& name) {
     if (kind_of(name).tree) test(name);
-  }
+  });
 }
 
 }  // namespace

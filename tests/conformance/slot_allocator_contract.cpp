@@ -1,6 +1,5 @@
 #include <canopy/base/random.h>
 #include <conformance/every.h>
-#include <conformance/model/plugins.h>
 
 #include <canopy/slot_allocator.h>
 #include <doctest/doctest.h>
@@ -13,14 +12,6 @@ namespace {
 
 using namespace canopy;
 using namespace canopy::test;
-
-template <class Test>
-void for_every_allocator(Test&& test) {
-  for (const auto& name : names_of<SlotAllocator>()) {
-    CAPTURE(name);
-    test(*make<SlotAllocator>(name, {}));
-  }
-}
 
 std::vector<Page> take(SlotAllocator& allocator, std::size_t count) {
   std::vector<Page> pages(count);
@@ -36,7 +27,7 @@ void check(const SlotAllocator& allocator, std::uint64_t capacity, std::uint64_t
 }  // namespace
 
 // clang-format off
-#define ALLOCATOR_CASE(title) CONTRACT(for_every_allocator, (SlotAllocator& allocator), title)
+#define ALLOCATOR_CASE(title) CONTRACT(for_every<SlotAllocator>, (const std::string&, SlotAllocator& allocator), title)
 // clang-format on
 
 TEST_SUITE_BEGIN("SlotAllocator");

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,18 +57,22 @@ struct Waiters final : QueueVisitor {
 
 /// One index with pages of one unit, keys made of digits.
 struct PolicyBench {
-  explicit PolicyBench(const std::string& name, Units page_size = 1) : page(page_size) {
-    const std::array groups{Group{"full", kWholePath, 1'000, &spy}};
+  explicit PolicyBench(const std::string& name, Units page_size = 1, std::uint64_t capacity = 1'000) : page(page_size) {
+    const std::array groups{Group{"full", kWholePath, capacity, &spy}};
     index = make<PrefixIndex>(name, {page, 0, groups});
   }
   static std::vector<std::uint32_t> words(std::string_view digits) { return {digits.begin(), digits.end()}; }
 
-  Lock insert(std::string_view digits, InsertFacts facts = {}, NamespaceId space = NamespaceId::shared) {
-    const auto key = words(digits);
-    std::vector<Page> pages(key.size() / page);
+  /// Inserts below a lock, with exactly the pages that are needed, numbered after the last ones.
+  Inserted insert(const Lock& lock, std::span<const std::uint32_t> key, InsertFacts facts = {},
+                  NamespaceId space = NamespaceId::shared) {
+    std::vector<Page> pages((key.size() - lock.length) / page);
     std::iota(pages.begin(), pages.end(), next);
     next += static_cast<Page>(pages.size());
-    return index->insert({}, {space, key}, {pages}, facts).lock;
+    return index->insert(lock, {space, key}, {pages}, facts);
+  }
+  Lock insert(std::string_view digits, InsertFacts facts = {}, NamespaceId space = NamespaceId::shared) {
+    return insert({}, words(digits), facts, space).lock;
   }
   void add(std::string_view digits, NamespaceId space = NamespaceId::shared) {
     index->release(insert(digits, {}, space));

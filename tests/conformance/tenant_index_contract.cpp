@@ -35,10 +35,9 @@ struct TenantBench : PolicyBench {
 /// Runs a test over the indexes that keep tenants apart.
 template <class Test>
 void for_every_tenant_index(Test&& test) {
-  for (const auto& name : names_of<PrefixIndex>()) {
-    CAPTURE(name);
+  for_every<PrefixIndex>([&](const std::string& name) {
     if (PolicyBench(name).index->tenants()) test(name);
-  }
+  });
 }
 
 struct Told final : LeavingVisitor {

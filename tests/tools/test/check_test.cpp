@@ -1,3 +1,4 @@
+#include <bad_plugins/plain_allocator.h>
 #include <canopy/plugin.h>
 #include <check/campaign.h>
 #include <check/composition.h>
@@ -25,51 +26,6 @@ using namespace canopy::check;
 using canopy::check::Summary;
 
 namespace {
-
-/// A correct allocator, also where memory is refused: it moves pages between its sets, and takes none for it.
-class Plain : public SlotAllocator {
- public:
-  bool allocate(std::span<Page> out) override {
-    if (free_.size() < out.size()) return false;
-    for (Page& page : out) {
-      page = *free_.begin();
-      out_.insert(free_.extract(free_.begin()));
-    }
-    return true;
-  }
-  bool free(std::span<const Page> pages) override {
-    for (const Page page : pages)
-      if (!out_.contains(page)) return false;
-    for (const Page page : pages) {
-      auto back = out_.extract(page);
-      if (offered_.contains(page)) free_.insert(std::move(back));
-    }
-    return true;
-  }
-  Occupancy occupancy() const override { return {offered_.size(), free_.size()}; }
-  void offer(Segment segment) override {
-    std::set<Page> offered, free;
-    for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
-      offered.insert(page);
-      if (!out_.contains(page)) free.insert(page);
-    }
-    offered_.merge(offered);
-    free_.merge(free);
-  }
-  void withdraw(Segment segment) override {
-    for (Page page = segment.first; page < segment.first + segment.pages; ++page)
-      offered_.erase(page), free_.erase(page);
-  }
-  SegmentUse use(Segment segment) const override {
-    return {static_cast<std::uint32_t>(
-        std::ranges::count_if(out_, [&](Page page) { return page - segment.first < segment.pages; }))};
-  }
-  bool is_out(Page page) const override { return out_.contains(page); }
-  std::uint64_t longest_run() const override { return 0; }
-
- protected:
-  std::set<Page> offered_, free_, out_;
-};
 
 /// Forgets a page of the 12th list that is given back.
 class Leaks final : public Plain {
