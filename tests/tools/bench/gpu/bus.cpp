@@ -42,8 +42,8 @@ void bus_of(Session& session, const PageKind& kind) {
       else pool.store().load(host.at, pool.next(count));
     });
     pool.check();
-    session.rate(fmt::format("{}: {} images of {}", save ? "D2H" : "H2D", count, size_text(image)), bytes, ours,
-                 save ? session.to_host : session.to_device);
+    session.rate(fmt::format("{}: {} images of {}", save ? "D2H" : "H2D", count, quantity(image, Unit::bytes)), bytes,
+                 ours, save ? session.to_host : session.to_device);
     session.share_at_least("bus", image >= kSmall ? 0.93 : 0.85);
     // The peer copies each run of a page directly to its place in the image, as one batch of the copy engine.
     Batch batch;
@@ -68,7 +68,7 @@ void measure_device_copy(Session& session) {
   const Buffer both(device, 2 * bytes);
   const Spread seconds =
       session.time_on_stream(1, [&](std::size_t) { device.copy(both.at + bytes, both.at, bytes, device.stream); });
-  session.rate("device copy, " + size_text(bytes), 2 * bytes, seconds, 0,
+  session.rate("device copy, " + quantity(bytes, Unit::bytes), 2 * bytes, seconds, 0,
                "cuMemcpyDtoDAsync; read and written bytes counted");
   session.device_copy = session.last().ours.median;
 }
@@ -80,7 +80,8 @@ void measure_bus_copies(Session& session) {
   const Buffer here(device, 2 * bytes);
   const Pinned up(device, bytes), down(device, bytes);
   const auto copy = [&](const char* name, std::uint64_t moved, auto&& work) {
-    session.rate(fmt::format("pinned, {}, {}", name, size_text(moved)), moved, session.time_on_stream(1, work), 0);
+    session.rate(fmt::format("pinned, {}, {}", name, quantity(moved, Unit::bytes)), moved,
+                 session.time_on_stream(1, work), 0);
     return session.last().ours.median;
   };
   session.to_device = copy("H2D", bytes, [&](std::size_t) { device.to_device(here.at, up.at, bytes, device.stream); });
@@ -152,8 +153,8 @@ void measure_beside(Session& session) {
       session.at_most("bus beside work", std::max(slower, 1e-9), 0.05,
                       fmt::format("{:.1f} % slower beside D2H", 100 * slower));
     if (each.empty()) continue;
-    session.rate(fmt::format("{} beside the kernel, {}", way, size_text(bytes)), bytes, tenths_of(std::move(each)),
-                 save ? session.to_host : session.to_device, "this thread's clock");
+    session.rate(fmt::format("{} beside the kernel, {}", way, quantity(bytes, Unit::bytes)), bytes,
+                 tenths_of(std::move(each)), save ? session.to_host : session.to_device, "this thread's clock");
   }
   require(pool.mover().stamped(saved.first(1), 6), "pages that went to the host and back beside a kernel");
 }

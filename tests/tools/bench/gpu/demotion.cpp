@@ -76,10 +76,10 @@ void measure_demotion(Session& session) {
   calls.clear(), copies.clear();
   session.repeat(once);
   const Spread call = tenths_of(std::move(calls));
-  session.time(fmt::format("the call that evicts {} pages of {}", kPages, size_text(store.image_bytes())), call,
-               "this thread's clock; index, host tier, and queueing the copy");
+  session.time(fmt::format("the call that evicts {} pages of {}", kPages, quantity(store.image_bytes(), Unit::bytes)),
+               call, "this thread's clock; index, host tier, and queueing the copy");
   session.at_most("demotion call", call.median, 20e-6, fmt::format("{:.1f} us", call.median * 1e6));
-  session.rate(fmt::format("those pages until they are on the host, {}", size_text(bytes)), bytes,
+  session.rate(fmt::format("those pages until they are on the host, {}", quantity(bytes, Unit::bytes)), bytes,
                tenths_of(std::move(copies)), session.to_host, "this thread's clock, the call included");
   session.share_at_least("demotion", 0.85);
   if (const Ledger& ledger = engine->ledger(); ledger.violations() != 0)

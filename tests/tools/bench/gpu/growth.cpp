@@ -57,7 +57,8 @@ void measure_growth(Session& session) {
   const Steps still = steps(session, busy, segments, 1, false);
   const Steps ahead = steps(session, busy, segments, 1, true);
   const Steps bare = steps(session, busy, segments, 0, true);
-  const std::string each = fmt::format("{} segments of {}", segments - 1, size_text(session.scale().segment));
+  const std::string each =
+      fmt::format("{} segments of {}", segments - 1, quantity(session.scale().segment, Unit::bytes));
   // Adds a row and returns the 99th percentile.
   const auto add = [&](const std::string& name, std::vector<double> samples) {
     const Spread spread = tenths_of(samples);

@@ -94,8 +94,8 @@ void compare(Session& session, std::uint32_t row_bytes) {
         else if (figure.kernel == Kernel::page_copy) mover.copy(device.stream);
         else mover.images(figure.kernel, packed.at, device.stream);
       });
-      session.rate(fmt::format("{} of {}: {}", figure.name, size_text(row_bytes), kWays[way]), bytes, seconds,
-                   session.device_copy);
+      session.rate(fmt::format("{} of {}: {}", figure.name, quantity(row_bytes, Unit::bytes), kWays[way]), bytes,
+                   seconds, session.device_copy);
       const double rate = session.last().ours.median;
       if (way > 0) {
         best_fixed = std::max(best_fixed, rate);
@@ -112,7 +112,7 @@ void compare(Session& session, std::uint32_t row_bytes) {
     }
     session.at_least(
         "elastic pools", elastic / best_fixed, 0.98,
-        fmt::format("{:.3f} of fixed ({} of {})", elastic / best_fixed, figure.name, size_text(row_bytes)));
+        fmt::format("{:.3f} of fixed ({} of {})", elastic / best_fixed, figure.name, quantity(row_bytes, Unit::bytes)));
   }
   pool.check();
 }
@@ -133,7 +133,7 @@ void write_few(Session& session) {
       pool.store().write(static_cast<std::uint32_t>(call % 4), slots, packed);
     });
     pool.check();
-    const std::string name = fmt::format("{} tokens written ({})", tokens, size_text(2 * each));
+    const std::string name = fmt::format("{} tokens written ({})", tokens, quantity(2 * each, Unit::bytes));
     session.time(name, ours, fmt::format("a call of {} in a row", kInARow));
     const Spread copy =
         session.time_on_stream(kInARow, [&](std::size_t) { device.copy(other.at, rows.at, 2 * each, device.stream); });

@@ -14,14 +14,6 @@ Spread tenths_of(std::vector<double> samples) {
   return {at(0.5), at(0.1), at(0.9), samples.size()};
 }
 
-std::string size_text(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB"};
-  std::size_t unit = 0;
-  auto value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, kUnits[unit]);
-}
-
 void require(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("wrong bytes: ") + what);
 }
@@ -111,7 +103,7 @@ void Session::peer(const std::string& name, const Spread& seconds) {
 bool Session::peer(Batch& batch) {
   constexpr std::size_t kMostPieces = 16384;  // the CPU queues each one
   if (!device_->driver().memcpy_batch_async || batch.to.size() > kMostPieces) return false;
-  peer(fmt::format("cuMemcpyBatchAsync, {} pieces of {}", batch.to.size(), size_text(batch.bytes[0])),
+  peer(fmt::format("cuMemcpyBatchAsync, {} pieces of {}", batch.to.size(), quantity(batch.bytes[0], Unit::bytes)),
        time_on_stream(1, [&](std::size_t) { batch.queue(*device_); }));
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <bench/clock.h>
 #include <bench/report.h>
+#include <canopy/base/option_walkers.h>
 #include <canopy/base/registry.h>
 
 #include <limits>
@@ -18,7 +19,6 @@ namespace canopy::bench::gpu {
 
 /// Returns the median, and the 10th and 90th percentile. REQUIRES: not empty.
 Spread tenths_of(std::vector<double> samples);
-std::string size_text(std::uint64_t bytes);  ///< 128 B, 64 KiB, 1.5 GiB
 void require(bool holds, const char* what);  ///< throws "wrong bytes: what"
 /// Returns the value; throws an error.
 template <class T>
