@@ -1,9 +1,9 @@
 #include "export_command.h"
 
-#include <arpa/inet.h>
 #include <canopy/base/host_check.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
+#include <http/server.h>
 #include <metrics/families.h>
 #include <metrics/server.h>
 
@@ -70,15 +70,6 @@ Result<metrics::Labels> labels_of(const std::vector<std::string>& texts) {
   return labels;
 }
 
-/// Returns true if the address means every address of the machine. Returns an error if it is no address.
-Result<bool> is_wildcard(const std::string& address) {
-  in_addr four{};
-  in6_addr six{};
-  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) return four.s_addr == INADDR_ANY;
-  if (::inet_pton(AF_INET6, address.c_str(), &six) == 1) return IN6_IS_ADDR_UNSPECIFIED(&six) != 0;
-  return Error{fmt::format("--listen {}: expected an IP address of this machine, such as 127.0.0.1", address)};
-}
-
 /// Waits for the whole tree, then prints the result of one scrape.
 int print_once(FeedFollower& follower, const ExportArguments& arguments, const metrics::Labels& labels) {
   const Interrupt interrupt;
@@ -102,8 +93,8 @@ int export_feed(ExportArguments arguments) {
   if (arguments.once) return print_once(follower, arguments, *labels);
   for (const std::string& host : arguments.hosts)
     if (const std::string flaw = flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
-  const Result<bool> wildcard = is_wildcard(arguments.listen);
-  if (!wildcard) return unusable(wildcard.error().text);
+  const Result<bool> every = http::is_every_address(arguments.listen);
+  if (!every) return unusable(every.error().text);
 
   const Interrupt interrupt;
   Board board;
@@ -112,13 +103,12 @@ int export_feed(ExportArguments arguments) {
       arguments.listen, arguments.port, [&] { return families_of(board.get(), arguments.names, *labels); },
       arguments.hosts);
   if (!server) return unusable(server.error().text);
-  if (*wildcard)
+  if (*every)
     fmt::print(stderr,
                "canopy export: {} means every address of this machine: any program that reaches it can read the "
                "figures and the names of namespaces\n",
                arguments.listen);
-  const bool six = arguments.listen.find(':') != std::string::npos;
-  fmt::print("http://{}{}{}:{}/metrics\n", six ? "[" : "", arguments.listen, six ? "]" : "", (*server)->port());
+  fmt::print("http://{}/metrics\n", http::place_of(arguments.listen, (*server)->port()));
   std::fflush(stdout);
   std::string told = "nothing was printed yet";
   PeerLines lines;

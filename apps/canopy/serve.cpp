@@ -10,6 +10,7 @@
 #include <memory>
 
 #include <demo/live_demo.h>
+#include <http/server.h>
 #include <serve/token.h>
 #include <serve/web_server.h>
 #include <sources/recording.h>
@@ -53,7 +54,7 @@ std::string described(const inspector::Served& served) {
 }  // namespace
 
 int serve(const ServeArguments& arguments) {
-  const Result<bool> every = inspector::is_every_address(arguments.listen);
+  const Result<bool> every = http::is_every_address(arguments.listen);
   if (!every) return unusable(every.error().text);
   for (const std::string& host : arguments.hosts)
     if (const std::string flaw = flaw_of_host(host); !flaw.empty()) return unusable("--host" + flaw);
@@ -92,7 +93,7 @@ int serve(const ServeArguments& arguments) {
   if (demo) demo->start(true);
   const bool six = arguments.listen.find(':') != std::string::npos;
   const std::string address = *every ? (six ? "::1" : "127.0.0.1") : arguments.listen;
-  fmt::print("http://{}{}{}:{}/#token={}\n", six ? "[" : "", address, six ? "]" : "", (*server)->port(), web.token);
+  fmt::print("http://{}/#token={}\n", http::place_of(address, (*server)->port()), web.token);
   fmt::print("Serves {}.{} Ctrl-C ends it.\n", printable(line),
              arguments.controls ? " A page can control the engine, if its feed takes controls." : "");
   std::fflush(stdout);

@@ -17,8 +17,6 @@ endfunction()
 
 canopy_alone(canopy_workload apps/lab/workload/formats/native_trace.cpp apps/lab/workload/formats/qwen_trace.cpp
                              apps/lab/workload/formats/token_lines.cpp)
-canopy_alone(canopy_metrics inspector/metrics/server.cpp)
-canopy_alone(canopy_serve inspector/serve/web_server.cpp)
 file(GLOB gpu_rows RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/tools/bench/gpu/*.cpp)
 canopy_alone(canopy_bench tests/tools/bench/wire_rows.cpp ${gpu_rows})
 canopy_alone(canopy_paged_attention)

@@ -1,35 +1,41 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <http/server.h>
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace canopy::metrics {
 
 /// Serves GET /metrics for Prometheus with the result of a function, on its own thread. A client that is silent or slow
 /// costs its own connection only, and one that waits makes room for a new one.
-class Server {
+class Server final : http::Handler {
  public:
   /// Called by the server's thread until its end. REQUIRES: it does not throw.
-  using Answer = std::function<std::vector<prometheus::MetricFamily>()>;
+  using Scrape = std::function<std::vector<prometheus::MetricFamily>()>;
   /// Opens a server. `address` is an IP address of this machine; port 0 chooses a free port. `hosts`: other names of
   /// the server. A request whose Host is neither (HostCheck) is refused: a page in a browser must not read the figures.
-  static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Answer answer,
+  static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Scrape scrape,
                                               std::vector<std::string> hosts = {});
-  ~Server();
   Server(const Server&) = delete;
 
-  int port() const;
+  int port() const { return server_->port(); }
 
  private:
-  struct Parts;
-  explicit Server(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  Server(Scrape scrape, HostCheck hosts) : scrape_(std::move(scrape)), hosts_(std::move(hosts)) {}
+  http::Answer answer(const http::Request& request) override;
+
+  Scrape scrape_;
+  HostCheck hosts_;
+  std::unique_ptr<http::Server> server_;
+  std::jthread thread_;
 };
 
 /// Returns the text of a scrape.

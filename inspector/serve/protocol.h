@@ -59,8 +59,6 @@ inline constexpr const char* kRecordingPath = "/recording";
 inline constexpr std::size_t kCommandBytes = 56;
 static_assert(sizeof(Command) == kCommandBytes);
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< bytes of a message to the page
-inline constexpr std::size_t kMostBytesIn = 4096;                ///< bytes of a message from the page
-inline constexpr std::size_t kMostHead = 8192;                   ///< bytes of a request's line and headers
 /// Bytes of events that wait for a slow page, beside one keyframe. With more, the page is lapped.
 inline constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
 /// Texts that wait for a page. With more, the websocket is closed: the page sends, and does not read the answers.
@@ -78,10 +76,6 @@ struct Limits {
 
 /// Codes of a close frame (RFC 6455).
 enum class CloseCode : std::uint16_t { unsupported = 1003, policy = 1008 };
-struct Close {
-  CloseCode code{};
-  std::string reason;  ///< at most 123 bytes
-};
 
 /// The kinds of what a server serves.
 enum class Serves : std::uint8_t { feeds, feed, recording, demo };

@@ -68,8 +68,14 @@ PageSession::~PageSession() {
 
 void PageSession::close(CloseCode code, std::string reason) {
   if (closing_) return;
-  closing_ = {code, std::move(reason)};
+  closing_ = {static_cast<std::uint16_t>(code), std::move(reason)};
   if (channel_) std::exchange(channel_, nullptr)->leave(outbox_);
+}
+
+std::optional<http::Message> PageSession::next() {
+  const Message* message = outbox_.next();
+  if (!message) return {};
+  return http::Message{message->text, message->data(), message->size()};
 }
 
 void PageSession::check(Clock::time_point now) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/feed/header.h>
+#include <http/handler.h>
 
 #include <chrono>
 #include <cstddef>
@@ -45,9 +46,9 @@ class Service {
   bool knows(std::string_view token) const;
   /// Begins a session for a page whose websocket has opened. REQUIRES: the session ends before the service.
   std::unique_ptr<PageSession> open(Clock::time_point now);
-  /// Reads the feeds, looks for new ones, and closes the sessions that are late. Called regularly while busy().
+  /// Reads the feeds, looks for new ones, and closes the sessions that are late. Called regularly while there is a
+  /// session.
   void step(Clock::time_point now);
-  bool busy() const { return !sessions_.empty(); }
 
  private:
   friend class PageSession;
@@ -65,19 +66,19 @@ class Service {
 };
 
 /// The server's end of a page's websocket, without the socket.
-class PageSession {
+class PageSession final : public http::Session {
  public:
   using Clock = Service::Clock;
   PageSession(Service& service, Clock::time_point now);
-  ~PageSession();
+  ~PageSession() override;
   PageSession(const PageSession&) = delete;
 
-  /// Takes a message from the page.
-  void take_text(std::string_view text, Clock::time_point now);
-  void take_bytes(std::span<const std::byte> bytes);
+  void take_text(std::string_view text, Clock::time_point now) override;
+  void take_bytes(std::span<const std::byte> bytes) override;
+  std::optional<http::Message> next() override;
+  void sent() override { outbox_.sent(); }
+  const std::optional<http::Close>& closing() const override { return closing_; }
   Outbox& outbox() { return outbox_; }
-  /// Returns the reason why the websocket must be closed; nothing while it stays open.
-  const std::optional<protocol::Close>& closing() const { return closing_; }
 
  private:
   friend class Service;
@@ -93,7 +94,7 @@ class PageSession {
   Channel* channel_ = nullptr;  ///< the feed that the page watches; may be null (none)
   Clock::time_point hello_by_;
   bool known_ = false;  ///< true since the right hello
-  std::optional<protocol::Close> closing_;
+  std::optional<http::Close> closing_;
 };
 
 }  // namespace canopy::inspector

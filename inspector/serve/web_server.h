@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <http/server.h>
 
 #include <chrono>
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "page_files.h"
 #include "protocol.h"
+#include "router.h"
 #include "service.h"
 
 namespace canopy::inspector {
@@ -24,26 +26,24 @@ struct WebSettings {
   protocol::Limits limits{};
 };
 
-/// The sockets of `canopy serve`: HTTP and websockets (protocol.h), on the thread that calls run_for(). A client that
+/// The server of `canopy serve`: HTTP and websockets (protocol.h), on the thread that calls run_for(). A client that
 /// is silent, slow or malformed costs its own connection only.
 class WebServer {
  public:
   /// Opens a server. The error names the address, the reason, and what to do.
   static Result<std::unique_ptr<WebServer>> open(WebSettings settings, Served served);
-  ~WebServer();
   WebServer(const WebServer&) = delete;
 
-  int port() const;
+  int port() const { return server_->port(); }
   /// Serves for this long.
-  void run_for(std::chrono::milliseconds time);
+  void run_for(std::chrono::milliseconds time) { server_->run_for(time); }
 
  private:
-  struct Parts;
-  explicit WebServer(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
-};
+  WebServer(WebSettings& settings, Served served);
 
-/// Returns true if the address means every address of the machine. Returns an error if it is no address.
-Result<bool> is_every_address(const std::string& listen);
+  Service service_;
+  Router router_;
+  std::unique_ptr<http::Server> server_;  ///< last: its end ends the sessions, which use the service
+};
 
 }  // namespace canopy::inspector

@@ -110,26 +110,25 @@ bool is_own(std::string_view host) {
 /// Lines: method, target, Host, Accept-Encoding, Authorization, and the origins.
 void check_route(std::string_view text) {
   static const Feed feed;
-  static const Service service({.kind = protocol::Serves::recording, .name = "/run.feed"}, kToken, {});
-  static const Router router(HostCheck("127.0.0.1", {"canopy.example.org"}), kFiles, service);
+  static Service service({.kind = protocol::Serves::recording, .name = "/proc/self/exe"}, kToken, {});
+  static Router router(HostCheck("127.0.0.1", {"canopy.example.org"}), kFiles, service);
   const auto line = [&] {
     const std::string_view one = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), one.size() + 1));
     return one;
   };
-  WebRequest request;
+  http::Request request;
   request.method = line(), request.target = line(), request.host = line(), request.accept_encoding = line();
   request.authorization = line();
   request.local = "127.0.0.1";
   while (!text.empty()) request.origins.push_back(line());
   for (const bool upgrade : {false, true}) {
     request.upgrade = upgrade;
-    const WebAnswer answer = router.answer(request);
-    if (answer.kind == WebAnswer::Kind::sentence) fuzz::expect_sentence(answer.sentence);
+    const http::Answer answer = router.answer(request);
+    if (answer.status >= 400) fuzz::expect_sentence(answer.text);
     else EXPECT(is_own(request.host), request.host);
-    if (answer.kind == WebAnswer::Kind::recording)
-      EXPECT(request.authorization.ends_with(kToken), request.authorization);
-    EXPECT(answer.kind != WebAnswer::Kind::websocket || upgrade, request.target);
+    if (answer.file) EXPECT(request.authorization.ends_with(kToken), request.authorization);
+    EXPECT(answer.status != 101 || upgrade, request.target);
   }
   static_cast<void>(takes_gzip(request.accept_encoding));
 }

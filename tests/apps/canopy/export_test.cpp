@@ -181,6 +181,10 @@ TEST_CASE("export: clients that send half a request, or too much of one, silence
   CHECK(::recv(slow.back(), &byte, 1, 0) == 0);  // within its two seconds
   for (const int socket : slow) ::close(socket);
   scraped(port, "GET /metrics HTTP/1.1\r\nX-a: " + std::string(3'000'000, 'a'));
+  CHECK(has(scraped(port, "GET /metrics HTTP/1.1\r\nX-a: " + std::string(9'000, 'a')), " 431 "));
+  CHECK(has(scraped(port, "\x16\x03\x01\x02\r\n\r\n"), "400 Bad Request"));
+  CHECK(has(run_canopy(workshop, "export --feed " + feed_name() + " --port " + std::to_string(port)).err,
+            "cannot listen: Address already in use; choose another port with --port"));
   CHECK(has(scraped(port), "200 OK"));
   CHECK(has(scraped(port, "GET /metrics?a=b HTTP/1.1\r\nHost: localhost\r\n\r\n"), "canopy_feed_up"));
   CHECK(has(scraped(port, "HEAD /metrics HTTP/1.1\r\nHost: 127.0.0.1:9400\r\n\r\n"), "200 OK"));

@@ -219,9 +219,9 @@ TEST_CASE("serve: a server that cannot listen says why") {
         fmt::format("127.0.0.1:{}: cannot listen: Address already in use; choose another port with --port",
                     served.port()));
   CHECK(has(why("203.0.113.7", 0), "203.0.113.7:0: cannot listen: Cannot assign requested address"));
-  CHECK(*is_every_address("0.0.0.0"));
-  CHECK(*is_every_address("::"));
-  CHECK_FALSE(*is_every_address("127.0.0.1"));
-  CHECK(is_every_address("nowhere").error().text ==
+  CHECK(*http::is_every_address("0.0.0.0"));
+  CHECK(*http::is_every_address("::"));
+  CHECK_FALSE(*http::is_every_address("127.0.0.1"));
+  CHECK(http::is_every_address("nowhere").error().text ==
         "--listen nowhere: expected an IP address of this machine, such as 127.0.0.1");
 }
