@@ -1,15 +1,15 @@
 #include "inspect_command.h"
 
+#include <account/chrome_trace.h>
+#include <account/range_page.h>
+#include <account/tables.h>
+#include <account/time_axis.h>
+#include <account/two_pasts.h>
 #include <canopy/base/atomic_file.h>
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <canopy/base/run_files.h>
 #include <fmt/format.h>
-#include <history/chrome_trace.h>
-#include <history/range_page.h>
-#include <history/tables.h>
-#include <history/time_axis.h>
-#include <history/two_pasts.h>
 #include <sources/recording.h>
 
 #include <CLI/CLI.hpp>

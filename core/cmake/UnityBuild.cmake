@@ -42,7 +42,7 @@ if(TARGET test_faults)
     list(APPEND faulty ${file})
   endforeach()
   foreach(library canopy_base canopy_cache canopy_tiers canopy_engine canopy_kv_events canopy_lab canopy_metrics
-                  canopy_history canopy_mirror canopy_bridge canopy_serve)
+                  canopy_account canopy_mirror canopy_bridge canopy_serve)
     get_target_property(sources ${library} SOURCES)
     get_target_property(folder ${library} SOURCE_DIR)
     foreach(source IN LISTS sources)

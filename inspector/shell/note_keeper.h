@@ -1,7 +1,7 @@
 #pragma once
 
+#include <account/notes.h>
 #include <canopy/base/result.h>
-#include <history/notes.h>
 
 #include <functional>
 #include <string>

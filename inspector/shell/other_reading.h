@@ -1,6 +1,6 @@
 #pragma once
 
-#include <history/two_pasts.h>
+#include <account/two_pasts.h>
 #include <sources/recording.h>
 
 #include <chrono>

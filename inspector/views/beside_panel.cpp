@@ -1,6 +1,6 @@
+#include <account/two_pasts.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <history/two_pasts.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <history/bucket.h>
+#include <account/bucket.h>
 
 #include <cstdint>
 #include <vector>

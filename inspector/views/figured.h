@@ -1,6 +1,6 @@
 #pragma once
 
-#include <history/range_figures.h>
+#include <account/range_figures.h>
 
 #include <cstdint>
 #include <optional>

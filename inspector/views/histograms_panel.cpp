@@ -1,6 +1,6 @@
+#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <history/tables.h>
 
 #include <algorithm>
 #include <string>

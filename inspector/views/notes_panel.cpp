@@ -1,8 +1,8 @@
 #include "notes_panel.h"
 
+#include <account/time_axis.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <history/time_axis.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <history/time_axis.h>
+#include <account/time_axis.h>
 
 #include <array>
 #include <cstdint>

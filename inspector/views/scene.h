@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <history/history.h>
-#include <history/notes.h>
-#include <history/two_pasts.h>
+#include <account/history.h>
+#include <account/notes.h>
+#include <account/two_pasts.h>
 #include <mirror/mirror.h>
 #include "figured.h"
 #include "palette.h"

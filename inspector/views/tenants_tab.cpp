@@ -1,8 +1,8 @@
 #include "tenants_tab.h"
 
+#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <history/tables.h>
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include <history/time_axis.h>
+#include <account/time_axis.h>
 
 namespace canopy::inspector {
 

@@ -1,9 +1,9 @@
 #include "timeline_panel.h"
 
+#include <account/chrome_trace.h>
+#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <history/chrome_trace.h>
-#include <history/tables.h>
 
 #include <algorithm>
 #include <cmath>

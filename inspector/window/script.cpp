@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include <history/time_axis.h>
+#include <account/time_axis.h>
 #include <views/names.h>
 
 namespace canopy::inspector {

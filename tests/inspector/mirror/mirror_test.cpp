@@ -1,9 +1,9 @@
+#include <account/history.h>
+#include <account/range_figures.h>
 #include <canopy/base/random.h>
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
-#include <history/history.h>
-#include <history/range_figures.h>
 #include <mirror/mirror.h>
 #include <program/mismatch.h>
 #include <support/engines.h>
