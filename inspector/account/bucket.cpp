@@ -5,8 +5,9 @@
 namespace canopy::inspector {
 
 Counts& Bucket::of(std::uint32_t row) {
-  const auto known = std::find_if(tenants.begin(), tenants.end(), [&](const auto& each) { return each.row == row; });
-  return known != tenants.end() ? known->counts : tenants.emplace_back(TenantCounts{row, {}}).counts;
+  const auto at = std::ranges::lower_bound(tenants, row, {}, &TenantCounts::row);
+  if (at != tenants.end() && at->row == row) return at->counts;
+  return tenants.insert(at, TenantCounts{row, {}})->counts;
 }
 
 void Bucket::pay(const PaidTokens& more) {

@@ -44,7 +44,7 @@ struct Bucket {
   TrafficCounts traffic{};
   KeptCounts kept{};
   std::uint32_t running = 0;          ///< requests, at the end
-  std::vector<TenantCounts> tenants;  ///< only those with a count, in no particular order
+  std::vector<TenantCounts> tenants;  ///< only those with a count, by row
   static constexpr std::size_t kMostPaid = 64;
   std::vector<PaidTokens> paid;  ///< in no particular order, at most kMostPaid pairs
   std::uint64_t other_paid = 0;  ///< tokens of all other pairs

@@ -11,6 +11,25 @@
 
 namespace canopy::inspector {
 
+/// The rules of what the inspector counts, in one place. History applies them, once for each effect that the mirror
+/// reports, to the past over time and to the sums of an exporter.
+///
+/// - A request counts when it begins: not a fetch, and not one that was running when this reader came. `hit` is the
+///   match with which it began, at most its prompt; a later match does not count. The mirror's own prompt and hit
+///   tokens, which `canopy top` shows, also have the requests that were running.
+/// - Missed tokens are those that the match could have had (MirrorRequest::missed) and, under `rounding`, the last
+///   page. They count where the request began, and move to their reason when it is found, however late: in any range,
+///   prompt tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's missed
+///   tokens are left out until its reason is final: it is known, or the request has ended. A flush is a reason of its
+///   own here, and `evicted` there.
+/// - `inserted`: not nodes that were there when this reader came (MirrorNode::told_late).
+/// - Tokens that leave have a cause (EvictionCause). `evicted` is any cause, in the first group; an exporter has each
+///   group, and flushed tokens apart. Ages are those that are known: by token here, also at a flush; by page in an
+///   exporter, and not at a flush.
+/// - Prompt lengths: of requests that began here; of those that finished in an exporter.
+/// - Counters of tiers are the engine's own, without what they had at the keyframe with which this reader came.
+/// - Figures of tenants with shares are the engine's, since it began (MirrorTenant).
+
 /// The only place that names the counts of a range of time. Tables, charts and files loop over it.
 #define CANOPY_RANGE_COUNTS(X)                                                                           \
   X(requests, "requests", "Requests that began.")                                                        \

@@ -21,14 +21,18 @@ std::uint64_t Histogram::lowest(std::size_t place) {
 
 void Histogram::add(std::uint64_t value, std::uint64_t samples) {
   if (samples == 0) return;
-  const std::size_t place = class_of(value);
+  const auto place =
+      bounds_ ? static_cast<std::size_t>(std::ranges::lower_bound(bounds_->highest, value) - bounds_->highest.begin())
+              : class_of(value);
   if (counts_.size() <= place) counts_.resize(place + 1);
   counts_[place] += samples;
+  sum_ += static_cast<double>(value) / (bounds_ ? bounds_->unit : 1) * static_cast<double>(samples);
 }
 
 void Histogram::add(const Histogram& other) {
   if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
   for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  sum_ += other.sum_;
 }
 
 std::uint64_t Histogram::samples() const { return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0}); }

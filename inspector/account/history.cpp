@@ -1,17 +1,36 @@
 #include "history.h"
 
-#include <mirror/feed_lines.h>
-
 #include <algorithm>
 #include <utility>
 
 namespace canopy::inspector {
+namespace {
+
+/// Returns the time or work between two moments. A clock that another process has overwritten may run backwards.
+constexpr std::uint64_t elapsed(std::uint64_t then, std::uint64_t now) { return now > then ? now - then : 0; }
+
+}  // namespace
 
 History::History(const Mirror& mirror) : mirror_(&mirror), before_(mirror.commits()), last_{before_, mirror.us()} {
   began_ = mirror.in_step();
   for (std::size_t number = 0; number < mirror.spaces().size(); ++number)
     if (const std::uint64_t tokens = mirror.spaces()[number].tokens)
       held_[see(NamespaceId{static_cast<std::uint32_t>(number)})] += tokens;
+}
+
+History History::of_sums(std::size_t rows) {
+  History sums;
+  sums.totals_.emplace();
+  sums.stride_ = ~std::uint64_t{0};
+  sums.most_tenants_ = rows, sums.most_spans_ = 0;
+  return sums;
+}
+
+void History::begin_life() {
+  rows_.clear();
+  running_.clear();
+  ends_.clear();
+  began_ = false;
 }
 
 std::pair<std::size_t, std::size_t> History::places(CommitRange range) const {
@@ -59,16 +78,20 @@ void History::merge() {
 
 std::uint32_t History::see(NamespaceId space) {
   const auto number = static_cast<std::size_t>(space);
-  if (number >= rows_.size()) {
-    if (tenants_.size() > kMostTenants) return 0;
-    rows_.resize(number + 1);
-  }
+  if (number >= rows_.size()) rows_.resize(number + 1, kNotSeen);
   std::uint32_t& row = rows_[number];
-  if (row == 0 && tenants_.size() <= kMostTenants) {
-    row = static_cast<std::uint32_t>(tenants_.size());
-    tenants_.push_back({space, mirror_->space_name(space)});
+  if (row != kNotSeen) return row;
+  const std::string name = mirror_->space_name(space);
+  const auto known =
+      totals_ ? std::ranges::find(tenants_.begin() + 1, tenants_.end(), name, &Tenant::name) : tenants_.end();
+  if (known != tenants_.end()) return row = static_cast<std::uint32_t>(known - tenants_.begin());
+  if (tenants_.size() > most_tenants_) {
+    has_others_ = true;
+    return row = 0;
   }
-  if (held_.size() < tenants_.size()) held_.resize(tenants_.size());
+  row = static_cast<std::uint32_t>(tenants_.size());
+  tenants_.push_back({space, name});
+  held_.resize(tenants_.size());
   return row;
 }
 
@@ -84,8 +107,9 @@ PrefixFigure History::figure(const MirrorNode& node, std::uint64_t tokens) const
 }
 
 void History::begin_again(bool known) {
-  held_.assign(held_.size(), 0);
+  held_.assign(tenants_.size(), 0);
   running_.clear();
+  ends_.clear();
   lost_.clear(), returned_.clear();
   keyframe_ = true;
   if (std::exchange(began_, true) && !known) add_mark(HistoryMark::Kind::lost, "events were lost");
@@ -93,28 +117,37 @@ void History::begin_again(bool known) {
 
 void History::added(const MirrorNode& node) {
   held_[see(node.space)] += node.length;
-  if (keyframe_) return;
+  if (totals_) ++ends_[node.end()];
+  if (node.told_late) return;
   Bucket& bucket = now();
   bucket.counts[Count::inserted] += node.length;
   bucket.of(row_of(node.space))[Count::inserted] += node.length;
 }
 
+void History::split(const MirrorNode& upper) {
+  if (totals_) ++ends_[upper.end()];
+}
+
 void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node.length)); }
 
 void History::used(const MirrorNode& node) {
-  const std::uint64_t work = mirror_->prompt_tokens();
   if (node.used_us == kTimeNotKnown || !node.has(0)) return;
-  now().histogram(Measure::reuse).add(work - std::min(work, node.used_work), node.length);
+  const std::uint64_t work = elapsed(node.used_work, mirror_->prompt_tokens());
+  now().histogram(Measure::reuse).add(work, node.length);
+  if (!totals_) return;
+  totals_->reuse_gap_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
+  totals_->reuse_distance.add(work, pages(node));
 }
 
 void History::left(const MirrorNode& node, std::size_t group, Operation operation) {
+  const EvictionCause cause = cause_of(operation);
+  if (totals_) count_leaving(node, group, cause);
   if (group != 0) return;
   Bucket& bucket = now();
   Counts& tenant = bucket.of(see(node.space));
-  const EvictionCause cause = cause_of(operation);
   bucket.evicted[static_cast<std::size_t>(cause)] += node.length;
   if (node.added_us != kTimeNotKnown)
-    bucket.histogram(Measure::lifetime).add(mirror_->us() - std::min(mirror_->us(), node.added_us), node.length);
+    bucket.histogram(Measure::lifetime).add(elapsed(node.added_us, mirror_->us()), node.length);
   bucket.counts[Count::evicted] += node.length;
   tenant[Count::evicted] += node.length;
   if (cause == EvictionCause::room) {
@@ -129,9 +162,24 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
   bucket.waste.add(figure(node, node.length));
 }
 
+/// Counts what an exporter shows of a group's pages that leave.
+void History::count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause) {
+  LeavingCounts& counts = totals_->leaving[mirror_->pool(group).name];
+  if (cause == EvictionCause::flush) {
+    counts.flushed_tokens += node.length;
+    return;
+  }
+  counts.evicted_tokens += node.length;
+  if (node.added_us != kTimeNotKnown) counts.lifetime_s.add(elapsed(node.added_us, mirror_->us()), pages(node));
+  if (node.used_us == kTimeNotKnown) return;
+  counts.idle_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
+  counts.idle_work.add(elapsed(node.used_work, mirror_->prompt_tokens()), pages(node));
+}
+
 void History::removed(const MirrorNode& node) {
   std::uint64_t& held = held_[see(node.space)];
   held -= std::min<std::uint64_t>(held, node.length);
+  if (const auto end = ends_.find(node.end()); end != ends_.end() && --end->second == 0) ends_.erase(end);
 }
 
 void History::returned(const MirrorNode& node, const Ghost& ghost) {
@@ -158,85 +206,6 @@ void History::count_kept(Bucket& bucket, std::uint64_t evicted) {
       if (kLargerPools[i] == kUnlimited || since <= size * (kLargerPools[i] - 100) / 100) bucket.kept[i] += node.tokens;
   }
   returned_.clear();
-}
-
-/// Counts the missed tokens under the request's reason, in the bucket in which it began.
-void History::judge(RequestSpan& span, const MirrorRequest& request) {
-  const std::size_t reason = reason_of(request);
-  if (reason == span.reason) return;
-  if (Bucket* bucket = bucket_of(span.begun.commit)) {
-    bucket->missed[span.reason] -= span.missed;
-    bucket->missed[reason] += span.missed;
-  }
-  span.reason = static_cast<std::uint8_t>(reason);
-}
-
-void History::begun(const MirrorRequest& request) {
-  Bucket& bucket = now();
-  const std::uint32_t row = see(request.space);
-  for (Counts* counts : {&bucket.counts, &bucket.of(row)}) {
-    ++(*counts)[Count::requests];
-    (*counts)[Count::prompt] += request.prompt;
-    (*counts)[Count::hit] += std::min(request.matched, request.prompt);
-  }
-  bucket.histogram(Measure::prompt).add(request.prompt);
-  if (request.matched > 0) bucket.histogram(Measure::depth).add(request.matched);
-  RequestSpan span;
-  span.id = request.id, span.tenant = row;
-  span.prompt = request.prompt, span.matched = std::min(request.matched, request.prompt);
-  span.missed = request.missed(mirror_->page_size());
-  span.reason = static_cast<std::uint8_t>(reason_of(request));
-  span.begun = moment(), span.evicted = mirror_->evicted_tokens();
-  bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
-  bucket.missed[span.reason] += span.missed;
-  running_[span.id] = first_span_ + spans_.size();
-  spans_.push_back(span);
-  if (spans_.size() <= kMostSpans) return;
-  if (!spans_.front().ended) running_.erase(spans_.front().id);
-  spans_.pop_front();
-  ++first_span_;
-}
-
-void History::progressed(const MirrorRequest& request) {
-  const auto known = running_.find(request.id);
-  if (known == running_.end()) return;
-  RequestSpan& span = spans_[static_cast<std::size_t>(known->second - first_span_)];
-  const HistoryMoment at = moment();
-  if (!returned_.empty()) count_kept(now(), span.evicted);
-  span.phase = request.phase;
-  if (request.phase == RequestPhase::retracted) {
-    span.retracted = at, span.resumed = {};
-    ++span.retractions;
-  } else if (span.retracted && !span.resumed) {
-    span.resumed = at;
-  }
-  if (!span.started) span.started = at;
-  if (!span.computed && request.computed >= request.prompt) span.computed = at;
-  judge(span, request);
-  if (!request.ended()) return;
-  span.ended = at;
-  running_.erase(known);
-}
-
-void History::named(TextKind text, std::size_t number) {
-  if (text == TextKind::space) {
-    if (const std::uint32_t row = row_of(NamespaceId{static_cast<std::uint32_t>(number)}))
-      tenants_[row].name = mirror_->space_name(tenants_[row].space);
-    return;
-  }
-  if (text != TextKind::worker || number >= mirror_->workers().size()) return;
-  const WorkerLine line(mirror_->workers()[number]);
-  if (servers_.size() <= number) servers_.resize(number + 1);
-  // The first word of a state names it; the rest has figures.
-  const std::string state(line.lost.empty() ? line.state.substr(0, line.state.find_first_of(" ,:")) : line.lost);
-  const std::string before = std::exchange(servers_[number], state);
-  if (before == state || (before.empty() && keyframe_)) return;
-  add_mark(HistoryMark::Kind::server, std::string(line.name) + (before.empty() ? " came: " : ": ") + line.events());
-}
-
-void History::add_mark(HistoryMark::Kind kind, std::string text) {
-  marks_.push_back({kind, moment(), std::move(text)});
-  if (marks_.size() > kMostMarks) marks_.pop_front();
 }
 
 }  // namespace canopy::inspector

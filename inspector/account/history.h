@@ -2,8 +2,11 @@
 
 #include <mirror/mirror.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -11,12 +14,14 @@
 
 #include "bucket.h"
 #include "span.h"
+#include "totals.h"
 
 namespace canopy::inspector {
 
-/// The past of a feed over time: counts in buckets of equally many commits, the lives of requests, and marks. Memory is
-/// bounded: when there are kMostBuckets, neighbours are merged in pairs and a bucket covers twice as many commits; of
-/// spans and marks the newest are kept. The work for an event does not depend on the length of the past.
+/// The accountant of a feed: counts.h has the rule of each count. It keeps the past over time: counts in buckets of
+/// equally many commits, the lives of requests, and marks. Memory is bounded: when there are kMostBuckets, neighbours
+/// are merged in pairs and a bucket covers twice as many commits; of spans and marks the newest are kept. Or it keeps
+/// sums only, for an exporter. The work for an event does not depend on the length of the past.
 class History final : MirrorWatcher {
  public:
   static constexpr std::size_t kMostBuckets = 4096, kMostSpans = 32768, kMostMarks = 1024, kMostTenants = 127;
@@ -26,6 +31,10 @@ class History final : MirrorWatcher {
   History() = default;
   /// Begins with the mirror's state: the next commit is the first one that it sees.
   explicit History(const Mirror& mirror);
+  /// Keeps one bucket for all time, totals() and no spans. The feed may end and come back: counts continue, and the
+  /// present state starts again. A row belongs to a name, even if a restarted engine numbers its namespaces
+  /// differently; the first `rows` names have one each.
+  static History of_sums(std::size_t rows);
 
   /// Returns the watcher to pass to Mirror::take. REQUIRES: the mirror is the one that takes, and no commit that was
   /// already seen is taken again.
@@ -33,6 +42,20 @@ class History final : MirrorWatcher {
 
   /// Call it when the mirror ends before the history.
   void forget_mirror() { mirror_ = nullptr; }
+
+  // With of_sums():
+  /// Call it when the feed begins again, with another mirror.
+  void begin_life();
+  const Totals& totals() const { return *totals_; }
+  /// Returns the missed tokens by reason; those of a request count once its reason is final, so they never fall.
+  std::array<std::uint64_t, kReasons> final_misses() const;
+  std::optional<double> recent_hit_rate() const { return recent_.rate(); }
+  /// Returns the depth at which the deepest node ends, in tokens.
+  std::uint64_t depth() const { return ends_.empty() ? 0 : ends_.rbegin()->first; }
+  /// Returns true if a namespace had no row of its own.
+  bool has_others() const { return has_others_; }
+  /// Returns the engine's counters at the keyframe with which the mirror came into step.
+  const CounterValues& counters_at_step() const { return counters_at_step_; }
 
   /// Number of the last commit that was seen.
   std::uint64_t commits() const { return last_.commit; }
@@ -58,7 +81,7 @@ class History final : MirrorWatcher {
   /// Returns the row of a namespace; 0 if it has none.
   std::uint32_t row_of(NamespaceId space) const {
     const auto number = static_cast<std::size_t>(space);
-    return number < rows_.size() ? rows_[number] : 0;
+    return number < rows_.size() && rows_[number] != kNotSeen ? rows_[number] : 0;
   }
 
   const std::deque<RequestSpan>& spans() const { return spans_; }  ///< in order of arrival
@@ -69,12 +92,15 @@ class History final : MirrorWatcher {
   std::size_t groups() const { return groups_.size(); }
   const std::string& group_name(std::size_t group) const { return groups_[group].name; }
   bool has_tiers() const { return has_tiers_; }
+  bool has_storage() const { return has_storage_; }  ///< true if there was a storage below the host tier
   /// True if requests, hits and limits are known: a feed made of other servers' KV events reports none.
   bool has_requests() const { return has_requests_; }
+  bool has_nodes() const { return has_nodes_; }  ///< false if the index reports no nodes
 
  private:
   void begin_again(bool known) override;
   void added(const MirrorNode& node) override;
+  void split(const MirrorNode& upper) override;
   void matched(const MirrorNode& node) override;
   void used(const MirrorNode& node) override;
   void left(const MirrorNode& node, std::size_t group, Operation operation) override;
@@ -98,20 +124,33 @@ class History final : MirrorWatcher {
   void mark_changes(const LogLine& line);
   void count_traffic(Bucket& bucket);
   void count_kept(Bucket& bucket, std::uint64_t evicted);
-  void judge(RequestSpan& span, const MirrorRequest& request);
+  void count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause);
+  /// A request that runs.
+  struct Running {
+    std::uint64_t span = 0;     ///< number of its span
+    std::uint64_t begun = 0;    ///< commit
+    std::uint64_t evicted = 0;  ///< Mirror::evicted_tokens when it began
+    std::uint32_t prompt = 0, matched = 0, missed = 0;
+    std::uint8_t reason = 0;
+    bool judged = false;  ///< true if its reason is final
+  };
+  void judge(Running& running, const MirrorRequest& request);
+  void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
+  std::uint64_t pages(const MirrorNode& node) const { return node.length / mirror_->page_size(); }
 
   const Mirror* mirror_ = nullptr;
   std::uint64_t before_ = 0, stride_ = 1;
   HistoryMoment last_;
   std::vector<Bucket> buckets_;
   std::vector<Tenant> tenants_{{{}, kOthers}};
-  std::vector<std::uint32_t> rows_;  ///< by number of the namespace
-  std::vector<std::uint64_t> held_;  ///< tokens in the tree now, by row
+  static constexpr std::uint32_t kNotSeen = ~std::uint32_t{0};
+  std::vector<std::uint32_t> rows_;        ///< by number of the namespace; may be kNotSeen
+  std::vector<std::uint64_t> held_ = {0};  ///< tokens in the tree now, by row
   std::deque<RequestSpan> spans_;
-  std::uint64_t first_span_ = 0;                              ///< number of spans_.front()
-  std::unordered_map<std::uint64_t, std::uint64_t> running_;  ///< numbers of the spans of running requests, by id
+  std::uint64_t first_span_ = 0;                        ///< number of spans_.front()
+  std::unordered_map<std::uint64_t, Running> running_;  ///< by the request's id
   std::deque<HistoryMark> marks_;
   struct Group {
     std::string name, policy;
@@ -127,7 +166,15 @@ class History final : MirrorWatcher {
   };
   std::vector<Returned> returned_;              ///< nodes that came back in the commit that is being applied
   std::uint64_t evicted_at_ = 0, evicted_ = 0;  ///< commit of the last eviction for room, and its tokens
-  bool keyframe_ = false, began_ = false, has_tiers_ = false, has_requests_ = true;
+  bool keyframe_ = false, began_ = false, has_tiers_ = false, has_storage_ = false, has_requests_ = true;
+  bool has_nodes_ = true, has_others_ = false;
+  std::size_t most_tenants_ = kMostTenants, most_spans_ = kMostSpans;
+  // Only with of_sums():
+  std::optional<Totals> totals_;
+  std::uint64_t not_judged_ = 0;  ///< missed tokens of requests whose reason is not final
+  RecentHits recent_;
+  std::map<Units, std::uint64_t> ends_;  ///< number of nodes that end at each depth
+  CounterValues counters_at_step_;
 };
 
 }  // namespace canopy::inspector

@@ -37,7 +37,11 @@ void History::committed(const LogLine& line) {
     bucket.pools[g] = {mirror_->pool(g).counted, mirror_->pool(g).limit};
   page_size_ = mirror_->page_size();
   has_tiers_ = has_tiers_ || mirror_->has_host();
+  has_storage_ = has_storage_ || !mirror_->storage().empty();
   has_requests_ = !mirror_->is_from_events();
+  has_nodes_ = mirror_->no_nodes().empty();
+  if (totals_) ++totals_->operations;
+  if (totals_ && keyframe_) counters_at_step_ = mirror_->counters();
   count_traffic(bucket);
   // To lower a limit, the engine first evicts and then resizes.
   if (line.operation == Operation::resize && evicted_at_ + 1 == last_.commit)
@@ -45,7 +49,7 @@ void History::committed(const LogLine& line) {
       before->evicted[static_cast<std::size_t>(EvictionCause::room)] -= evicted_;
       before->evicted[static_cast<std::size_t>(EvictionCause::limit)] += evicted_;
     }
-  if (line.taker && mirror_->tenants().all.empty()) {
+  if (line.taker && !totals_ && mirror_->tenants().all.empty()) {
     const std::uint32_t taker = see(*line.taker);
     for (const PaidTokens& lost : lost_)
       if (lost.from != taker) bucket.pay({lost.from, taker, lost.tokens});

@@ -25,7 +25,6 @@ struct RequestSpan {
   RequestPhase phase = RequestPhase::running;
   HistoryMoment begun, started, computed, ended;  ///< computed: its whole prompt
   HistoryMoment retracted, resumed;               ///< moments of its latest retraction
-  std::uint64_t evicted = 0;                      ///< Mirror::evicted_tokens when it began
 };
 
 /// Something that changed how the cache behaves.

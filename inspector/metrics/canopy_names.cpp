@@ -97,7 +97,7 @@ void add_share(const ShareFigures& share, Families& to) {
              labels);
 }
 
-void add_leaving(const std::string& group, const LeavingCounts& counts, bool from_events, Families& to) {
+void add_leaving(const std::string& group, const inspector::LeavingCounts& counts, bool from_events, Families& to) {
   const Labels labels = {{"group", group}};
   to.counter("canopy_evicted_tokens_total", "Tokens that were evicted for room.", counts.evicted_tokens, labels);
   to.counter("canopy_flushed_tokens_total", "Tokens that left because the tree was flushed.", counts.flushed_tokens,

@@ -60,13 +60,14 @@ void Families::gauge(std::string_view name, const char* help, double value, Labe
   add(name, help, prometheus::MetricType::Gauge, std::move(labels)).gauge.value = value;
 }
 
-void Families::histogram(std::string_view name, const char* help, const Histogram& values, Labels labels) {
+void Families::histogram(std::string_view name, const char* help, const inspector::Histogram& values, Labels labels) {
   auto& histogram = add(name, help, prometheus::MetricType::Histogram, std::move(labels)).histogram;
-  histogram.sample_count = values.count();
+  histogram.sample_count = values.samples();
   histogram.sample_sum = values.sum();
+  const inspector::Bounds& bounds = *values.bounds();
   std::uint64_t until = 0;
-  for (std::size_t i = 0; i < values.bounds().size(); ++i)
-    histogram.bucket.push_back({until += values.counts()[i], values.bounds()[i]});
+  for (std::size_t i = 0; i < bounds.highest.size(); ++i)
+    histogram.bucket.push_back({until += values.in(i), static_cast<double>(bounds.highest[i]) / bounds.unit});
 }
 
 std::vector<prometheus::MetricFamily> families_of(const Figures& figures, const std::vector<Names>& names,

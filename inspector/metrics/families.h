@@ -34,7 +34,8 @@ class Families {
   void gauge(std::string_view name, const char* help, const std::optional<Number>& value, Labels labels = {}) {
     if (value) gauge(name, help, *value, std::move(labels));
   }
-  void histogram(std::string_view name, const char* help, const Histogram& values, Labels labels = {});
+  /// REQUIRES: the histogram has bounds.
+  void histogram(std::string_view name, const char* help, const inspector::Histogram& values, Labels labels = {});
 
   std::vector<prometheus::MetricFamily> take() { return std::move(families_); }
 

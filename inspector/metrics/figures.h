@@ -1,5 +1,6 @@
 #pragma once
 
+#include <account/totals.h>
 #include <canopy/base/doubts.h>
 #include <canopy/feed/engine_events.h>
 #include <canopy/types.h>
@@ -10,31 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "histogram.h"
-
 namespace canopy::metrics {
 
-/// Counts of the pages of a group that left the tree.
-struct LeavingCounts {
-  std::uint64_t evicted_tokens = 0, flushed_tokens = 0;
-  // Evicted pages whose times are known, one value per page:
-  Histogram lifetime_s{kSecondBounds};  ///< seconds since insertion
-  Histogram idle_s{kSecondBounds};      ///< seconds since the last use
-  Histogram idle_work{kWorkBounds};     ///< the same, in prompt tokens that arrived meanwhile
-};
-
 /// Totals since the exporter began, over all lives of the feed.
-struct Counts {
-  std::uint64_t attached = 0, laps = 0, operations = 0;
-  std::uint64_t finished = 0, aborted = 0, retracted = 0;  ///< requests; retracted: number of retractions
+struct Counts : inspector::Totals {
+  std::uint64_t attached = 0, laps = 0;
   std::uint64_t inserted_tokens = 0;
-  std::map<std::string, std::uint64_t> missed_tokens;  ///< by reason
-  std::map<std::string, LeavingCounts> leaving;        ///< by group
-  // Pages of the first group that a match used again, one value per page:
-  Histogram reuse_gap_s{kSecondBounds};
-  Histogram reuse_distance{kWorkBounds};  ///< prompt tokens that arrived meanwhile
-  // Finished requests whose begin was seen:
-  Histogram prompt_tokens{kPromptBounds}, computed_tokens{kPromptBounds};
+  std::map<std::string, std::uint64_t> missed_tokens;  ///< by MissInfo::label
 };
 
 /// A namespace, or all namespaces without a row of their own.
@@ -87,7 +70,7 @@ struct Figures {
   bool no_nodes = false;
   bool attached = false;               ///< true if the feed exists and its writer is alive
   std::optional<Moment> now;           ///< absent before the first keyframe and after the end of the feed
-  std::optional<double> hit_rate;      ///< rate over the last kHitRateRequests requests; absent before the first one
+  std::optional<double> hit_rate;      ///< rate over the latest requests (RecentHits); absent before the first one
   std::optional<Counts> counts;        ///< absent before the first keyframe
   bool host = false, storage = false;  ///< true if the feed has had such a tier
   /// Totals since the exporter began, over all lives of the feed; present gauges, if known.
@@ -96,6 +79,7 @@ struct Figures {
   std::vector<ShareFigures> shares;  ///< empty if no tenant has a share, or it is not known now
 };
 
-inline constexpr std::size_t kHitRateRequests = 128;
+/// Label of all namespaces, or tenants, without a row of their own.
+inline constexpr const char* kOthers = "(other)";
 
 }  // namespace canopy::metrics

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "tenants.h"
-
 namespace canopy::metrics {
 namespace {
 
@@ -41,7 +39,7 @@ std::vector<ShareFigures> Shares::figures(const inspector::Mirror& mirror) const
   const std::vector<MirrorTenant>& all = mirror.tenants().all;
   if (all.empty()) return rows;
   const std::vector<std::uint64_t> cached = mirror.tenant_tokens();
-  ShareFigures others{.label = Tenants::kOthers};
+  ShareFigures others{.label = kOthers};
   bool any_other = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!chosen_.contains(all[i].name)) {

@@ -4,138 +4,37 @@
 #include <utility>
 
 namespace canopy::metrics {
-namespace {
 
-using inspector::kTimeNotKnown;
-using inspector::MirrorNode;
+using inspector::Count;
 using inspector::MirrorPool;
-using inspector::MirrorRequest;
 using inspector::Miss;
 
-/// Returns the time between two moments. A clock that another process has overwritten may run backwards.
-constexpr std::uint64_t since(std::uint64_t then, std::uint64_t now) { return now > then ? now - then : 0; }
-double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast<double>(since(then, now)) / 1e6; }
-
-}  // namespace
-
-Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants), shares_(tenants) {
-  // A reason that did not occur is known to be 0.
-  for (const inspector::MissInfo& miss : inspector::kMisses) counts_.missed_tokens[miss.label] = 0;
-}
+Tally::Tally(std::string feed, std::size_t tenants)
+    : feed_(std::move(feed)), sums_(inspector::History::of_sums(tenants)), shares_(tenants) {}
 
 void Tally::attach(const FeedShape& header) {
   mirror_.emplace(header);
   process_ = header.pid;
-  commits_before_ = 0;
-  ++counts_.attached;
-  begin_again(false);
+  ++attached_;
+  sums_.begin_life();
 }
 
 void Tally::take(std::span<const Event> events) {
   if (!mirror_) return;
-  // Counting begins with the figures of the keyframe.
-  while (!in_step() && !events.empty()) {
-    const auto end = std::find_if(events.begin(), events.end(), is<event::Commit>);
-    const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
-    mirror_->take(events.first(count), this);
-    events = events.subspan(count);
-    if (in_step()) tiers_at_step_ = mirror_->counters();
-  }
-  mirror_->take(events, this);
-  has_host_ |= in_step() && mirror_->has_host();
-  has_storage_ |= in_step() && !mirror_->storage().empty();
-  counts_.operations += mirror_->commits() - commits_before_;
-  commits_before_ = mirror_->commits();
-  if (!mirror_->in_step()) return;
-  ever_in_step_ = true;
-  shares_.choose(*mirror_);
-  from_events_ = mirror_->is_from_events();
-  no_nodes_ = !mirror_->no_nodes().empty();
-  for (std::size_t g = 0; g < mirror_->groups(); ++g) counts_.leaving[mirror_->pool(g).name];
+  mirror_->take(events, sums_.watch(*mirror_));
+  if (in_step()) shares_.choose(*mirror_);
 }
 
 void Tally::lost() {
   tiers_ = tiers();
-  ++counts_.laps;
+  ++laps_;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
   tiers_ = tiers();
   mirror_.reset();
-  begin_again(false);
-}
-
-void Tally::begin_again(bool) {
-  tree_tokens_ = 0;
-  ends_.clear();
-  live_.clear();
-  tenants_.forget_numbers();
-}
-
-void Tally::added(const MirrorNode& node) {
-  tree_tokens_ += node.length;
-  ++ends_[node.end()];
-  tenants_.see(*mirror_, node.space);
-  if (node.added_us != kTimeNotKnown) counts_.inserted_tokens += node.length;
-}
-
-void Tally::split(const MirrorNode& upper) { ++ends_[upper.end()]; }
-
-void Tally::used(const MirrorNode& node) {
-  if (node.used_us == kTimeNotKnown || !node.has(0)) return;
-  counts_.reuse_gap_s.add(seconds_since(node.used_us, mirror_->us()), pages(node));
-  counts_.reuse_distance.add(static_cast<double>(since(node.used_work, mirror_->prompt_tokens())), pages(node));
-}
-
-void Tally::left(const MirrorNode& node, std::size_t group, Operation operation) {
-  LeavingCounts& counts = counts_.leaving[mirror_->pool(group).name];
-  if (operation == Operation::flush) {
-    counts.flushed_tokens += node.length;
-    return;
-  }
-  counts.evicted_tokens += node.length;
-  if (node.added_us != kTimeNotKnown) counts.lifetime_s.add(seconds_since(node.added_us, mirror_->us()), pages(node));
-  if (node.used_us == kTimeNotKnown) return;
-  counts.idle_s.add(seconds_since(node.used_us, mirror_->us()), pages(node));
-  counts.idle_work.add(static_cast<double>(since(node.used_work, mirror_->prompt_tokens())), pages(node));
-}
-
-void Tally::removed(const MirrorNode& node) {
-  tree_tokens_ -= std::min<std::uint64_t>(tree_tokens_, node.length);
-  const auto end = ends_.find(node.end());
-  if (end != ends_.end() && --end->second == 0) ends_.erase(end);
-}
-
-void Tally::begun(const MirrorRequest& request) {
-  tenants_.count(*mirror_, request);
-  auto& [prompt, hit] = last_[requests_++ % last_.size()];
-  last_prompt_ += std::uint64_t{request.prompt} - prompt;
-  last_hit_ += std::uint64_t{request.matched} - hit;
-  prompt = request.prompt, hit = request.matched;
-  if (const std::uint32_t rest = request.rounding(mirror_->page_size()))
-    counts_.missed_tokens[info_of(Miss::rounding).label] += rest;
-  live_[request.id] = {request.prompt, request.matched, request.miss == Miss::rounding};
-}
-
-void Tally::progressed(const MirrorRequest& request) {
-  const auto found = live_.find(request.id);
-  if (request.phase == RequestPhase::finished) ++counts_.finished;
-  else if (request.phase == RequestPhase::aborted) ++counts_.aborted;
-  else if (request.phase == RequestPhase::retracted) ++counts_.retracted;
-  if (found == live_.end()) return;
-  Live& live = found->second;
-  if (!live.judged && (request.miss != Miss::unknown || request.ended())) {
-    live.judged = true;
-    if (const std::uint32_t missed = request.missed(mirror_->page_size()))
-      counts_.missed_tokens[info_of(request.miss).label] += missed;
-  }
-  if (!request.ended()) return;
-  if (request.phase == RequestPhase::finished) {
-    counts_.prompt_tokens.add(live.prompt);
-    counts_.computed_tokens.add(live.prompt - std::min(live.prompt, live.matched));
-  }
-  live_.erase(found);
+  sums_.forget_mirror();
 }
 
 /// Returns the totals counted before, plus what has happened since the mirror came into step; for gauges, the present
@@ -143,10 +42,11 @@ void Tally::progressed(const MirrorRequest& request) {
 CounterValues Tally::tiers() const {
   if (!in_step()) return tiers_;
   CounterValues sum = mirror_->counters();
+  const CounterValues& at_step = sums_.counters_at_step();
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
     std::uint64_t& value = sum.at(counter, row, column);
     if (info.kind != CounterKind::gauge)
-      value = tiers_.at(counter, row, column) + since(tiers_at_step_.at(counter, row, column), value);
+      value = tiers_.at(counter, row, column) + value - std::min(value, at_step.at(counter, row, column));
   });
   return sum;
 }
@@ -157,7 +57,7 @@ Moment Tally::moment() const {
   now.process = process_;
   now.nodes = mirror_->node_count();
   now.namespaces = mirror_->spaces().size();
-  now.depth = ends_.empty() ? 0 : ends_.rbegin()->first;
+  now.depth = sums_.depth();
   now.running = mirror_->running();
   now.pinned = mirror_->pins().size();
   now.drift = mirror_->drift();
@@ -187,18 +87,45 @@ Moment Tally::moment() const {
 
 Doubts Tally::doubts() const { return mirror_ ? mirror_->doubts() : Doubts{}; }
 
+Counts Tally::counts() const {
+  Counts counts{sums_.totals(), attached_, laps_, 0, {}};
+  counts.inserted_tokens = sums_.buckets().front().counts[Count::inserted];
+  const auto misses = sums_.final_misses();
+  for (std::size_t reason = 0; reason < misses.size(); ++reason) {
+    const Miss miss = reason == inspector::kFlushedReason ? Miss::evicted : static_cast<Miss>(reason);
+    counts.missed_tokens[info_of(miss).label] += misses[reason];
+  }
+  return counts;
+}
+
+std::vector<TenantFigures> Tally::tenants() const {
+  std::vector<TenantFigures> rows;
+  for (const auto& tenant : sums_.tenants()) rows.push_back({tenant.name, 0, 0, 0, {}});
+  rows.front().label = kOthers;
+  if (!sums_.empty())
+    for (const auto& [row, counts] : sums_.buckets().front().tenants) {
+      rows[row].requests = counts[Count::requests];
+      rows[row].prompt_tokens = counts[Count::prompt], rows[row].hit_tokens = counts[Count::hit];
+    }
+  if (in_step())
+    for (std::size_t row = 0; row < rows.size(); ++row) rows[row].resident_tokens = sums_.held(0)[row];
+  std::rotate(rows.begin(), rows.begin() + 1, rows.end());
+  if (!sums_.has_others()) rows.pop_back();
+  return rows;
+}
+
 Figures Tally::figures() const {
   Figures figures;
   figures.feed = feed_;
-  figures.from_events = from_events_;
-  figures.no_nodes = no_nodes_;
+  figures.from_events = !sums_.has_requests();
+  figures.no_nodes = !sums_.has_nodes();
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
-  if (ever_in_step_) figures.counts = counts_;
-  figures.host = has_host_, figures.storage = has_storage_;
+  if (!sums_.empty()) figures.counts = counts();
+  figures.host = sums_.has_tiers(), figures.storage = sums_.has_storage();
   figures.tiers = tiers();
-  if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
-  figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
+  figures.hit_rate = sums_.recent_hit_rate();
+  figures.tenants = tenants();
   if (in_step()) figures.shares = shares_.figures(*mirror_);
   return figures;
 }

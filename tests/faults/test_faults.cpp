@@ -73,7 +73,7 @@ constexpr Check kChecks[] = {
      {"core/kv_events", "plugins/hash_chain/node_events"}},
     {"planted_test_inspector", {"--source-file=*metrics_test*"}, {"inspector/metrics"}},
     {"planted_test_inspector", {"--source-file=*serve/*"}, {"inspector/serve"}},
-    {"planted_test_inspector", {"--source-file=*history_test*"}, {"inspector/account"}},
+    {"planted_test_inspector", {"--source-file=*history_test*,*metrics_test*,*same_figures*"}, {"inspector/account"}},
     {"planted_test_radix", {"--source-file=*hash_chain_test*"}, {"plugins/hash_chain"}},
     {"planted_test_tenants", {"--test-case=*"}, {"core/cache/tenants", "core/cache/pages/page_flow"}},
     {"planted_test_tiers", {"--source-file=*tenants_test*"}, {"core/cache/tenants"}},

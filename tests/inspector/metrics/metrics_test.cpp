@@ -110,11 +110,11 @@ TEST_CASE("metrics: running figures equal the engine's, over random requests") {
   requests.finish();
   const Figures figures = reading.look();
   REQUIRE(figures.counts);
-  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
   CHECK(full.evicted_tokens > 0);
-  CHECK(full.idle_s.count() == full.evicted_tokens / 4);
-  CHECK(full.lifetime_s.count() == full.evicted_tokens / 4);
-  CHECK(figures.counts->reuse_gap_s.count() > 0);
+  CHECK(full.idle_s.samples() == full.evicted_tokens / 4);
+  CHECK(full.lifetime_s.samples() == full.evicted_tokens / 4);
+  CHECK(figures.counts->reuse_gap_s.samples() > 0);
   std::uint64_t missed = 0;
   for (const auto& [reason, tokens] : figures.counts->missed_tokens) {
     missed += tokens;
@@ -134,14 +134,14 @@ TEST_CASE("metrics: ages and reuse distances count the prompts that came meanwhi
   serve(*engine, tokens(101, 20));
   serve(*engine, tokens(1, 40));  // 36 of 40 are found: one token is always computed
   Figures figures = reading.look();
-  CHECK(figures.counts->reuse_distance.count() == 9);
+  CHECK(figures.counts->reuse_distance.samples() == 9);
   CHECK(figures.counts->reuse_distance.sum() == doctest::Approx(9 * 20.0));
   CHECK(figures.hit_rate == doctest::Approx(36.0 / 100));
   serve(*engine, tokens(201, 20));  // 20 of 101 leave
   figures = reading.look();
-  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
   CHECK(full.evicted_tokens == 20);
-  CHECK(full.idle_work.count() == 5);
+  CHECK(full.idle_work.samples() == 5);
   CHECK(full.idle_work.sum() == doctest::Approx(5 * 60.0));
   engine->flush(NamespaceId{});
   figures = reading.look();
@@ -170,9 +170,9 @@ TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
   const std::uint64_t evicted = engine->counters().evicted_tokens;
   for (Token first = 5001; first < 6000; first += 100) serve(*engine, tokens(first, 36));
   figures = reading.look();
-  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
   CHECK(full.evicted_tokens == engine->counters().evicted_tokens - evicted);
-  CHECK(full.idle_s.count() < full.evicted_tokens / 4);
+  CHECK(full.idle_s.samples() < full.evicted_tokens / 4);
   CHECK(figures.counts->missed_tokens.at("never_seen") == 0);
   CHECK(figures.counts->missed_tokens.at("not_known_before_attach") > 0);
 }
@@ -184,7 +184,7 @@ TEST_CASE("metrics: the hit rate is that of the last 128 requests") {
   for (Token first = 1; first < 500; first += 100) serve(*engine, tokens(first, 41));  // nothing is found
   for (int i = 0; i < 100; ++i) serve(*engine, tokens(1, 21));                         // all but one are
   const auto before = engine->counters();
-  for (std::size_t i = 0; i < metrics::kHitRateRequests; ++i) serve(*engine, tokens(1, 41));
+  for (std::size_t i = 0; i < inspector::RecentHits::kRequests; ++i) serve(*engine, tokens(1, 41));
   const auto after = engine->counters();
   const Figures figures = reading.look();
   REQUIRE(figures.hit_rate);
@@ -226,7 +226,7 @@ TEST_CASE("metrics: namespaces beyond the bound share a row, and labels are esca
     serve(*engine, tokens(static_cast<Token>(1000 * ++number), 20), engine->intern({name, {}, {}}));
   const Figures figures = reading.look();
   REQUIRE(figures.tenants.size() == 3);
-  CHECK(figures.tenants[2].label == metrics::Tenants::kOthers);
+  CHECK(figures.tenants[2].label == metrics::kOthers);
   CHECK(figures.tenants[2].requests == 2);
   CHECK(figures.tenants[2].resident_tokens == 40);
   const auto samples = samples_of(figures, {{"model_name", "m\"1\"\n"}});

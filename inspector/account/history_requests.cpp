@@ -1,0 +1,128 @@
+/// Functions that follow requests and texts.
+#include <mirror/told_lines.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "history.h"
+
+namespace canopy::inspector {
+
+void History::begun(const MirrorRequest& request) {
+  Bucket& bucket = now();
+  const std::uint32_t row = see(request.space), matched = std::min(request.matched, request.prompt);
+  for (Counts* counts : {&bucket.counts, &bucket.of(row)}) {
+    ++(*counts)[Count::requests];
+    (*counts)[Count::prompt] += request.prompt;
+    (*counts)[Count::hit] += matched;
+  }
+  bucket.histogram(Measure::prompt).add(request.prompt);
+  if (request.matched > 0) bucket.histogram(Measure::depth).add(request.matched);
+  const std::uint32_t missed = request.missed(mirror_->page_size());
+  const auto reason = static_cast<std::uint8_t>(reason_of(request));
+  bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
+  bucket.missed[reason] += missed;
+  const bool judged = request.miss != Miss::unknown;
+  if (!judged) not_judged_ += missed;
+  if (totals_) recent_.add(request.prompt, matched);
+  running_[request.id] = {.span = first_span_ + spans_.size(),
+                          .begun = moment().commit,
+                          .evicted = mirror_->evicted_tokens(),
+                          .prompt = request.prompt,
+                          .matched = matched,
+                          .missed = missed,
+                          .reason = reason,
+                          .judged = judged};
+  if (most_spans_ == 0) return;
+  RequestSpan& span = spans_.emplace_back();
+  span.id = request.id, span.tenant = row;
+  span.prompt = request.prompt, span.matched = matched, span.missed = missed;
+  span.reason = reason, span.begun = moment();
+  if (spans_.size() <= most_spans_) return;
+  spans_.pop_front();
+  ++first_span_;
+}
+
+/// Counts the missed tokens under the request's reason, in the bucket in which it began.
+void History::judge(Running& running, const MirrorRequest& request) {
+  const bool is_final = request.miss != Miss::unknown || request.ended();
+  if (is_final && !std::exchange(running.judged, true)) not_judged_ -= running.missed;
+  const std::size_t reason = reason_of(request);
+  if (reason == running.reason) return;
+  if (Bucket* bucket = bucket_of(running.begun)) {
+    bucket->missed[running.reason] -= running.missed;
+    bucket->missed[reason] += running.missed;
+  }
+  running.reason = static_cast<std::uint8_t>(reason);
+}
+
+std::array<std::uint64_t, kReasons> History::final_misses() const {
+  if (buckets_.empty()) return {};
+  std::array<std::uint64_t, kReasons> misses = buckets_.front().missed;
+  misses[static_cast<std::size_t>(Miss::unknown)] -= not_judged_;
+  return misses;
+}
+
+void History::follow(RequestSpan& span, const MirrorRequest& request) const {
+  const HistoryMoment at = moment();
+  span.phase = request.phase;
+  if (request.phase == RequestPhase::retracted) {
+    span.retracted = at, span.resumed = {};
+    ++span.retractions;
+  } else if (span.retracted && !span.resumed) {
+    span.resumed = at;
+  }
+  if (!span.started) span.started = at;
+  if (!span.computed && request.computed >= request.prompt) span.computed = at;
+  if (request.ended()) span.ended = at;
+}
+
+void History::progressed(const MirrorRequest& request) {
+  const bool finished = request.phase == RequestPhase::finished;
+  if (totals_) {
+    totals_->finished += finished;
+    totals_->aborted += request.phase == RequestPhase::aborted;
+    totals_->retracted += request.phase == RequestPhase::retracted;
+  }
+  const auto known = running_.find(request.id);
+  if (known == running_.end()) return;
+  Running& running = known->second;
+  if (!returned_.empty()) count_kept(now(), running.evicted);
+  judge(running, request);
+  if (running.span >= first_span_ && running.span - first_span_ < spans_.size()) {
+    RequestSpan& span = spans_[static_cast<std::size_t>(running.span - first_span_)];
+    span.reason = running.reason;
+    follow(span, request);
+  }
+  if (!request.ended()) return;
+  if (totals_ && finished) {
+    totals_->prompt_tokens.add(running.prompt);
+    totals_->computed_tokens.add(running.prompt - running.matched);
+  }
+  running_.erase(known);
+}
+
+void History::named(TextKind text, std::size_t number) {
+  // Counts of a group that nothing has left are known to be 0.
+  if (text == TextKind::group && totals_ && number < mirror_->groups()) totals_->leaving[mirror_->pool(number).name];
+  if (text == TextKind::space) {
+    if (const std::uint32_t row = row_of(NamespaceId{static_cast<std::uint32_t>(number)}))
+      tenants_[row].name = mirror_->space_name(tenants_[row].space);
+    return;
+  }
+  if (text != TextKind::worker || number >= mirror_->workers().size()) return;
+  const WorkerLine line(mirror_->workers()[number]);
+  if (servers_.size() <= number) servers_.resize(number + 1);
+  // The first word of a state names it; the rest has figures.
+  const std::string state(line.lost.empty() ? line.state.substr(0, line.state.find_first_of(" ,:")) : line.lost);
+  const std::string before = std::exchange(servers_[number], state);
+  if (before == state || (before.empty() && keyframe_)) return;
+  add_mark(HistoryMark::Kind::server, std::string(line.name) + (before.empty() ? " came: " : ": ") + line.events());
+}
+
+void History::add_mark(HistoryMark::Kind kind, std::string text) {
+  marks_.push_back({kind, moment(), std::move(text)});
+  if (marks_.size() > kMostMarks) marks_.pop_front();
+}
+
+}  // namespace canopy::inspector
