@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "listing_print.h"
+
 namespace canopy::app {
 namespace {
 
 using lab::Curve;
 using lab::CurvePoint;
 using lab::Curves;
+using listing::Unit;
 
 const CurvePoint* point_at(const Curve& curve, std::uint64_t capacity) {
   const auto found = std::find_if(curve.points.begin(), curve.points.end(),
@@ -37,23 +40,19 @@ std::string bar_of(const CurvePoint& point, const Curve& curve, bool unicode) {
 
 void print_table(const Curves& curves, const Terminal& terminal) {
   const Curve& first = curves.curves.front();
-  std::vector<std::string> heading{"capacity"};
-  for (const Curve& curve : curves.curves) heading.push_back(fmt::format("page {}", curve.page_size));
-  if (curves.curves.size() == 1) heading.back() = "hit rate";
-  heading.emplace_back("of all reusable");
-  heading.emplace_back();
-  Grid grid(std::move(heading));
-  for (const CurvePoint& point : first.points) {
-    std::vector<Grid::Cell> cells{{grouped(point.capacity_tokens)}};
-    for (const Curve& curve : curves.curves) {
-      const CurvePoint* const same = point_at(curve, point.capacity_tokens);
-      cells.push_back({same ? rate_of(*same) : "-"});
-    }
-    cells.push_back({percent(point.hit_tokens, first.infinite_tokens)});
-    cells.push_back({bar_of(point, first, terminal.unicode)});
-    grid.row(std::move(cells));
-  }
-  grid.print(terminal);
+  const bool one = curves.curves.size() == 1;
+  listing::Listing<CurvePoint> list;
+  list.add("capacity", Unit::count, [](const CurvePoint& point) { return point.capacity_tokens; });
+  for (const Curve& curve : curves.curves)
+    list.add(one ? "hit rate" : fmt::format("page {}", curve.page_size), Unit::count,
+             [&curve](const CurvePoint& point) {
+               const CurvePoint* const same = point_at(curve, point.capacity_tokens);
+               return same ? listing::Value(rate_of(*same)) : listing::Value();
+             });
+  list.add("of all reusable", Unit::count,
+           [&first](const CurvePoint& point) { return listing::Share{point.hit_tokens, first.infinite_tokens}; });
+  list.add("", Unit::text, [&](const CurvePoint& point) { return bar_of(point, first, terminal.unicode); });
+  print_list(list, first.points, terminal);
   fmt::print("\n");
 }
 

@@ -10,6 +10,7 @@
 #include <canopy/base/printable.h>
 #include <canopy/base/run_files.h>
 #include <fmt/format.h>
+#include <account/listings.h>
 #include <sources/recording.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "cli_options.h"
+#include "listing_print.h"
 #include "program.h"
 #include "terminal.h"
 
@@ -117,48 +119,33 @@ Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& r
   return past;
 }
 
-void print_line(const char* label, const std::string& range, const std::string& whole, bool has_range) {
-  if (has_range) fmt::print("  {:<24} {:>16} {:>16}\n", label, range, whole);
-  else fmt::print("  {:<24} {:>16}\n", label, whole);
+std::string words(const listing::Value& value) { return in_full(value, listing::Unit::count); }
+
+void print_rows(const std::vector<TwoValues>& rows, bool has_range) {
+  for (const TwoValues& row : rows)
+    if (has_range) fmt::print("  {:<24} {:>16} {:>16}\n", row.name, words(row.first), words(row.second));
+    else fmt::print("  {:<24} {:>16}\n", row.name, words(row.second));
 }
 
 void print_figures(const Past& past) {
   const RangeFigures &range = past.range, &whole = past.whole;
   const bool both = past.has_range;
-  print_line("", "range", both ? "whole time" : "", both);
-  print_line("commits", grouped(range.commits.commits()), grouped(whole.commits.commits()), both);
-  print_line("time", duration(static_cast<double>(range.us()) / 1e6), duration(static_cast<double>(whole.us()) / 1e6),
-             both);
-  const auto rate = [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); };
-  print_line("hit rate", rate(range), rate(whole), both);
-  for (std::size_t i = 0; i < std::size(kCounts); ++i)
-    print_line(kCounts[i].words, grouped(range.counts[static_cast<Count>(i)]),
-               grouped(whole.counts[static_cast<Count>(i)]), both);
+  print_rows({{"", "range", both ? "whole time" : ""}}, both);
+  print_rows(sums_beside(range, whole), both);
   fmt::print("missed tokens, by reason\n");
-  for (std::size_t reason = 0; reason < kReasons; ++reason)
-    if (whole.missed[reason] > 0)
-      print_line(reason_name(reason), grouped(range.missed[reason]), grouped(whole.missed[reason]), both);
+  print_rows(missed_beside(range, whole), both);
   fmt::print("hit rate, estimated\n");
-  const std::vector<WhatIf> here = what_if(range, past.history.page_size()),
-                            all = what_if(whole, past.history.page_size());
-  const auto estimate = [](const WhatIf& each) { return (each.at_most ? "at most " : "") + percent(each.hit_rate); };
-  for (std::size_t i = 0; i < all.size(); ++i)
-    print_line(all[i].with.c_str(), here.empty() ? "-" : estimate(here[i]), estimate(all[i]), both);
+  print_rows(estimates_beside(range, whole, past.history.page_size()), both);
   fmt::print("tenants{}\n", both ? ", in the range" : "");
-  std::vector<TenantFigures> tenants = range.tenants;
-  std::sort(tenants.begin(), tenants.end(), [](const TenantFigures& a, const TenantFigures& b) {
-    const std::uint64_t first = a.counts[Count::prompt], second = b.counts[Count::prompt];
-    return first != second ? first > second : a.name < b.name;
-  });
+  std::vector<TenantFigures> tenants = tenants_by_prompts(range);
   constexpr std::size_t kMost = 12;
-  fmt::print("  {:<20} {:>9} {:>14} {:>8} {:>12} {:>12} {:>12}\n", "", "requests", "prompt tokens", "hit", "cached",
-             "waste", "regret");
-  for (std::size_t i = 0; i < tenants.size() && i < kMost; ++i)
-    fmt::print("  {:<20} {:>9} {:>14} {:>8} {:>12} {:>12} {:>12}\n", printable(tenants[i].name).substr(0, 20),
-               grouped(tenants[i].counts[Count::requests]), grouped(tenants[i].counts[Count::prompt]),
-               percent(tenants[i].counts[Count::hit], tenants[i].counts[Count::prompt]), grouped(tenants[i].held),
-               grouped(tenants[i].counts[Count::wasted]), grouped(tenants[i].counts[Count::regretted]));
-  if (tenants.size() > kMost) fmt::print("  and {} more\n", tenants.size() - kMost);
+  const std::size_t left = tenants.size() - std::min(tenants.size(), kMost);
+  tenants.resize(tenants.size() - left);
+  auto list = listing::only(tenants_listing(range),
+                            {"tenant", "requests", "prompt tokens", "hit", "cached", "waste", "regret"});
+  list.columns.front().head = "";
+  print_list(list, tenants, Terminal::of_stdout(), {20, 8, 13, 7, 11, 11, 11});
+  if (left > 0) fmt::print("  and {} more\n", left);
 }
 
 /// Prints the figures of two recordings, and how they differ.
@@ -170,24 +157,12 @@ int compare(const InspectArguments& arguments) {
   const auto line = [](const std::string& label, const std::string& x, const std::string& y, const std::string& by) {
     fmt::print("  {:<28} {:>16} {:>16} {:>16}\n", label, x, y, by);
   };
-  const auto rate = [](const Counts& of) { return percent(of[Count::hit], of[Count::prompt]); };
-  const auto points = [](const Counts& x, const Counts& y) -> std::string {
-    if (x[Count::prompt] == 0 || y[Count::prompt] == 0) return "-";
-    const auto share = [](const Counts& of) {
-      return static_cast<double>(of[Count::hit]) / static_cast<double>(of[Count::prompt]);
-    };
-    return fmt::format("{:+.2f} points", (share(y) - share(x)) * 100);
-  };
-  const auto apart = [](std::uint64_t x, std::uint64_t y) {
-    return x == y ? std::string("=") : (y > x ? "+" : "-") + grouped(y > x ? y - x : x - y);
-  };
   line("", "first", "second", "difference");
-  line("hit rate", rate(a.counts), rate(b.counts), points(a.counts, b.counts));
-  for (const TwoFigures& each : compared(a, b))
-    line(each.name, grouped(each.first), grouped(each.second), apart(each.first, each.second));
+  for (const TwoValues& row : figures_of_both(a, b))
+    line(row.name, words(row.first), words(row.second), words(row.apart));
   fmt::print("tenants' hit rates\n");
-  for (const TwoTenants& tenant : compared_tenants(a, b))
-    line(printable(tenant.name), rate(tenant.first), rate(tenant.second), points(tenant.first, tenant.second));
+  for (const TwoValues& row : tenants_of_both(a, b))
+    line(printable(row.name), words(row.first), words(row.second), words(row.apart));
   Doubts doubts;
   for (const auto& [path, past] : {std::pair(&arguments.file, &*first), std::pair(&arguments.beside, &*second)})
     for (const Doubt& doubt : (*past)->doubts)
@@ -218,7 +193,7 @@ int inspect(const InspectArguments& arguments) {
     return print_doubts(found.doubts, stdout, Terminal::of_stdout());
   }
   if (!arguments.csv.empty())
-    fmt::print("{}", csv_of(table_of(arguments.csv, found.history, found.range, found.mirror)));
+    fmt::print("{}", listing::csv_of(list_of(arguments.csv, found.history, found.range, found.mirror)));
   return print_doubts(found.doubts, stderr, Terminal::of_stderr());
 }
 
@@ -239,7 +214,7 @@ void add_inspect(CLI::App& program, int& status) {
                           "A..B: two commits, shares of the time such as 20%..30%, or seconds such as 1.5s..3s");
   auto* report = command->add_option("--report", arguments->report, "write an HTML page to this file");
   auto* trace = command->add_option("--trace", arguments->trace, "write a trace for ui.perfetto.dev to this file");
-  std::vector<std::string> names(table_names().begin(), table_names().end());
+  std::vector<std::string> names(list_names().begin(), list_names().end());
   auto* csv = command->add_option("--csv", arguments->csv, "print this table as CSV")->check(CLI::IsMember(names));
   for (auto* other : {range, report, trace, csv}) beside->excludes(other);
   command->callback([=, &status] { status = inspect(*arguments); });

@@ -3,13 +3,22 @@
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
+#include <mirror/listings.h>
 
 #include <algorithm>
-#include <iterator>
+#include <ranges>
 #include <tuple>
+
+#include "listing_print.h"
 
 namespace canopy::app {
 namespace {
+
+using listing::Listing;
+using listing::Share;
+using listing::unless_zero;
+using listing::Value;
+using Unit = listing::Unit;
 
 constexpr std::size_t kMostPayments = 8;
 
@@ -17,41 +26,60 @@ std::string tenant_name(const std::string& name) {
   return name.empty() ? "(no tenant)" : name == "*" ? "(all others)" : shown_name(name);
 }
 
-/// A column of the table of tenants. It is omitted if `some` is set and it is 0 in all rows.
-struct Column {
-  const char* head;
-  std::uint64_t TenantUse::* figure;
-  bool some = false;
-};
-constexpr Column kColumns[] = {{"evicted", &TenantUse::evicted}, {"paid", &TenantUse::paid},
-                               {"taken", &TenantUse::taken},     {"below floor", &TenantUse::below_floor, true},
-                               {"kept", &TenantUse::kept, true}, {"refused pins", &TenantUse::refused_pins, true}};
-
 void add_figures(TenantUse& sum, const TenantUse& tenant) {
   for (const TenantFigure& each : kTenantFigures) sum.*each.figure += tenant.*each.figure;
   sum.share.floor += tenant.share.floor;
 }
 
-void print_payments(const std::vector<TenantPayment>& payments, const Terminal& terminal) {
-  std::vector<TenantPayment> most = payments;
-  std::sort(most.begin(), most.end(), [](const TenantPayment& a, const TenantPayment& b) {
+/// A row: a tenant, or the sum of the rest.
+struct TenantLine {
+  std::string name;
+  TenantUse use;
+  bool is_rest = false;
+};
+
+/// `pool_tokens`: see print_tenants().
+Listing<TenantLine> tenants_listing(std::uint64_t pool_tokens) {
+  using Row = TenantLine;
+  Listing<Row> list;
+  const auto add = [&](const char* head, std::uint64_t TenantUse::* which) -> listing::Column<Row>& {
+    return list.add(head, Unit::count, [which](const Row& row) { return row.use.*which; });
+  };
+  list.add("tenant", Unit::text, [](const Row& row) { return row.name; });
+  add("requests", &TenantUse::requests);
+  list.add("hit rate", Unit::count, [](const Row& row) { return Share{row.use.hit_tokens, row.use.prompt_tokens}; });
+  add("cached", &TenantUse::cached);
+  list.add("of the pool", Unit::count, [pool_tokens](const Row& row) {
+    return pool_tokens == kUnlimited ? Value() : Value(Share{row.use.cached, pool_tokens});
+  });
+  list.add("floor", Unit::count, [](const Row& row) { return unless_zero(row.use.share.floor); });
+  list.add("ceiling", Unit::count, [](const Row& row) {
+    if (row.is_rest) return Value(std::string());
+    return row.use.share.ceiling == kUnlimited ? Value() : Value(row.use.share.ceiling);
+  });
+  add("evicted", &TenantUse::evicted), add("paid", &TenantUse::paid), add("taken", &TenantUse::taken);
+  add("below floor", &TenantUse::below_floor).if_any();
+  add("kept", &TenantUse::kept).if_any();
+  add("refused pins", &TenantUse::refused_pins).if_any();
+  return list;
+}
+
+void print_payments(std::vector<TenantPayment> payments, const Terminal& terminal) {
+  std::sort(payments.begin(), payments.end(), [](const TenantPayment& a, const TenantPayment& b) {
     return std::tie(b.tokens, a.from, a.to) < std::tie(a.tokens, b.from, b.to);
   });
   std::uint64_t all = 0;
-  for (const TenantPayment& payment : most) all += payment.tokens;
-  fmt::print("\n");
-  Grid grid({"evicted from", "for", "tokens", "of all", ""});
-  for (std::size_t i = 0; i < std::min(kMostPayments, most.size()); ++i) {
-    const bool unknown = most[i].from == "*" && most[i].to == "*";
-    grid.row({{unknown ? "(other pairs)" : tenant_name(most[i].from)},
-              {unknown ? "" : tenant_name(most[i].to)},
-              {grouped(most[i].tokens)},
-              {percent(most[i].tokens, all)},
-              {}});
+  for (const TenantPayment& payment : payments) all += payment.tokens;
+  std::vector<inspector::Payment> most;
+  for (const TenantPayment& each : payments | std::views::take(kMostPayments)) {
+    const bool unknown = each.from == "*" && each.to == "*";
+    most.push_back(unknown ? inspector::Payment{"(other pairs)", "", each.tokens}
+                           : inspector::Payment{tenant_name(each.from), tenant_name(each.to), each.tokens});
   }
-  grid.print(terminal);
-  if (most.size() > kMostPayments)
-    fmt::print("{}\n", terminal.dim(fmt::format("  and {} more", plural(most.size() - kMostPayments, "pair"))));
+  fmt::print("\n");
+  print_list(inspector::payments_listing(all), most, terminal);
+  if (payments.size() > kMostPayments)
+    fmt::print("{}\n", terminal.dim(fmt::format("  and {} more", plural(payments.size() - kMostPayments, "pair"))));
 }
 
 }  // namespace
@@ -66,36 +94,14 @@ void print_tenants(std::vector<TenantUse> tenants, const std::vector<TenantPayme
   std::sort(tenants.begin(), tenants.end(), [](const TenantUse& a, const TenantUse& b) {
     return std::tie(b.cached, b.prompt_tokens, a.name) < std::tie(a.cached, a.prompt_tokens, b.name);
   });
-  TenantUse rest;
-  const std::size_t shown = std::min(most, tenants.size()), left = tenants.size() - shown;
-  for (std::size_t i = shown; i < tenants.size(); ++i) add_figures(rest, tenants[i]);
-
-  std::vector<Column> columns;
-  std::copy_if(std::begin(kColumns), std::end(kColumns), std::back_inserter(columns), [&](const Column& column) {
-    return !column.some || std::any_of(tenants.begin(), tenants.end(),
-                                       [&](const TenantUse& tenant) { return tenant.*column.figure > 0; });
-  });
-  std::vector<std::string> heading{"tenant", "requests", "hit rate", "cached", "of the pool", "floor", "ceiling"};
-  for (const Column& column : columns) heading.emplace_back(column.head);
-  heading.emplace_back();
-  Grid grid(std::move(heading));
-  const auto add = [&](const TenantUse& tenant, const std::string& name, const std::string& ceiling) {
-    std::vector<Grid::Cell> cells{{name},
-                                  {grouped(tenant.requests)},
-                                  {percent(tenant.hit_tokens, tenant.prompt_tokens)},
-                                  {grouped(tenant.cached)},
-                                  {pool_tokens == kUnlimited ? "-" : percent(tenant.cached, pool_tokens)},
-                                  {tenant.share.floor ? grouped(tenant.share.floor) : "-"},
-                                  {ceiling}};
-    for (const Column& column : columns) cells.push_back({grouped(tenant.*column.figure)});
-    cells.push_back({});
-    grid.row(std::move(cells));
-  };
-  for (std::size_t i = 0; i < shown; ++i)
-    add(tenants[i], tenant_name(tenants[i].name),
-        tenants[i].share.ceiling == kUnlimited ? "-" : grouped(tenants[i].share.ceiling));
-  if (left > 0) add(rest, fmt::format("({} more)", grouped(left)), "");
-  grid.print(terminal);
+  std::vector<TenantLine> rows;
+  for (const TenantUse& tenant : tenants | std::views::take(most)) rows.push_back({tenant_name(tenant.name), tenant});
+  if (tenants.size() > most) {
+    TenantLine& rest = rows.emplace_back();
+    rest.name = fmt::format("({} more)", grouped(tenants.size() - most)), rest.is_rest = true;
+    for (const TenantUse& tenant : tenants | std::views::drop(most)) add_figures(rest.use, tenant);
+  }
+  print_list(tenants_listing(pool_tokens), rows, terminal);
   if (!payments.empty()) print_payments(payments, terminal);
 }
 

@@ -146,9 +146,10 @@ void Table::print(const Terminal& terminal, std::size_t width) const {
                room == 0 ? row.value : broken(row.value, room, indent));
 }
 
-Grid::Grid(std::vector<std::string> heading) {
+Grid::Grid(std::vector<std::string> heading, std::vector<std::size_t> widths) : widths_(std::move(widths)) {
   std::vector<Cell> cells;
   for (std::string& text : heading) cells.push_back({std::move(text), "2"});
+  widths_.resize(cells.size());
   rows_.push_back(std::move(cells));
 }
 
@@ -165,7 +166,7 @@ void Grid::row(std::vector<Cell> cells) {
 }
 
 void Grid::print(const Terminal& terminal) const {
-  std::vector<std::size_t> widths(rows_[0].size());
+  std::vector<std::size_t> widths = widths_;
   for (const auto& cells : rows_)
     for (std::size_t i = 0; cells.size() > 1 && i < cells.size(); ++i)
       widths[i] = std::max(widths[i], cells[i].text.size());

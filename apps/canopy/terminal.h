@@ -68,7 +68,8 @@ class Grid {
     std::string text;
     const char* colour = nullptr;  ///< code for Terminal::wrap; null: plain
   };
-  explicit Grid(std::vector<std::string> heading);
+  /// `widths`: least characters of the first columns.
+  explicit Grid(std::vector<std::string> heading, std::vector<std::size_t> widths = {});
   /// Adds a row. REQUIRES: as many cells as the heading has.
   void row(std::vector<Cell> cells);
   /// Adds a title line above the rows that follow.
@@ -77,6 +78,7 @@ class Grid {
 
  private:
   std::vector<std::vector<Cell>> rows_;  ///< heading first; a row of one cell is a title
+  std::vector<std::size_t> widths_;      ///< least characters of each column
 };
 
 /// Shows the progress of long work on stderr: on a terminal a bar with rate and remaining time, otherwise a line for

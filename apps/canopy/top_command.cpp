@@ -1,7 +1,7 @@
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
-#include <mirror/feed_lines.h>
+#include <mirror/listings.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
 #include <sys/ioctl.h>
@@ -18,6 +18,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "listing_print.h"
 #include "tenant_tables.h"
 #include "terminal.h"
 
@@ -29,6 +30,7 @@ using inspector::Mirror;
 using inspector::MirrorNode;
 using inspector::MirrorPool;
 using inspector::Sample;
+using listing::Unit;
 
 std::string share(std::uint64_t part, std::uint64_t whole) {
   return percent(whole ? static_cast<double>(part) / static_cast<double>(whole) : 0);
@@ -76,6 +78,16 @@ std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, W
   return nodes;
 }
 
+using Nodes = listing::Listing<const MirrorNode*>;
+
+/// Returns the first columns of a list of nodes: the place and the length.
+Nodes place_columns(const Mirror& mirror) {
+  Nodes list;
+  list.add("namespace and depth", Unit::text, [&mirror](const MirrorNode* node) { return where(mirror, *node); });
+  list.add("tokens", Unit::count, [](const MirrorNode* node) { return node->length; });
+  return list;
+}
+
 /// Prints the rest of the screen for a feed made from KV events: what they report, and what is unknown.
 void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, std::size_t width,
                        const Terminal& terminal) {
@@ -95,22 +107,12 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
   table.print(terminal, terminal.moves ? width : 0);
 
   fmt::print("\n{}\n", terminal.bold("Servers"));
-  Grid workers({"server", "tokens", "others have", "share", "events"});
-  for (const std::string& line : mirror.workers()) {
-    const inspector::WorkerLine worker(line);
-    workers.row({{std::string(worker.name)},
-                 {grouped(worker.tokens)},
-                 {grouped(worker.shared)},
-                 {percent(worker.shared, worker.tokens)},
-                 {worker.events()}});
-  }
-  workers.print(terminal);
+  print_list(inspector::servers_listing(), inspector::servers_of(mirror), terminal);
 
   fmt::print("\n{}\n", terminal.bold("Longest prefixes"));
-  Grid longest({"namespace and depth", "tokens", "children"});
-  for (const MirrorNode* node : largest(mirror, 8, [](const MirrorNode& each) { return std::uint64_t{each.length}; }))
-    longest.row({{where(mirror, *node)}, {grouped(node->length)}, {grouped(node->children)}});
-  longest.print(terminal);
+  Nodes nodes = place_columns(mirror);
+  nodes.add("children", Unit::count, [](const MirrorNode* node) { return node->children; });
+  print_list(nodes, largest(mirror, 8, [](const MirrorNode& each) { return std::uint64_t{each.length}; }), terminal);
   fmt::print("\n{}\n{}\n", terminal.bold("Next to be evicted"),
              terminal.dim("  not known: KV events do not report it"));
 }
@@ -209,28 +211,26 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
-  Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});
+  Nodes nodes = place_columns(mirror);
+  nodes.add("hits", Unit::count, [](const MirrorNode* node) { return node->uses(); });
+  Nodes hot = nodes;
+  hot.add("locks", Unit::count, [&](const MirrorNode* node) { return mirror.locks(*node, 0); });
+  hot.add("last use", Unit::text, [&](const MirrorNode* node) {
+    return fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access));
+  });
   const auto hottest = [](const MirrorNode& node) { return std::uint64_t{node.uses()} * node.length; };
-  for (const MirrorNode* node : largest(mirror, 8, hottest))
-    hot.row({{where(mirror, *node)},
-             {grouped(node->length)},
-             {grouped(node->uses())},
-             {grouped(mirror.locks(*node, 0))},
-             {fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access))}});
-  hot.print(terminal);
+  print_list(hot, largest(mirror, 8, hottest), terminal);
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     fmt::print("\n{}\n", terminal.bold(fmt::format("Next to be evicted from {}, policy {}", mirror.pool(g).name,
                                                    mirror.pool(g).policy)));
     if (!mirror.pool(g).policy_rule.empty()) fmt::print("{}\n", terminal.dim("  " + mirror.pool(g).policy_rule));
-    Grid next({"namespace and depth", "tokens", "hits", "because"});
-    for (const std::uint32_t slot : mirror.next_to_evict(g, 5)) {
-      const MirrorNode& node = mirror.node(slot);
-      next.row({{where(mirror, node)},
-                {grouped(node.length)},
-                {grouped(node.uses())},
-                {inspector::rank_words(mirror.pool(g).policy_rank, mirror.pool(g).rank[slot], mirror.tick())}});
-    }
-    next.print(terminal);
+    Nodes next = nodes;
+    next.add("because", Unit::text, [&mirror, &pool = mirror.pool(g)](const MirrorNode* node) {
+      return inspector::rank_words(pool.policy_rank, pool.rank[slot_of(NodeId{node->id})], mirror.tick());
+    });
+    std::vector<const MirrorNode*> rows;
+    for (const std::uint32_t slot : mirror.next_to_evict(g, 5)) rows.push_back(&mirror.node(slot));
+    print_list(next, rows, terminal);
   }
 }
 

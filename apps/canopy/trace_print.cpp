@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ranges>
 
+#include "listing_print.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -98,22 +100,13 @@ Shape of_requests(std::string title, std::function<std::string(std::uint64_t)> e
 
 void print_tenants(const TraceFacts& facts, const Terminal& terminal) {
   if (facts.tenants.size() < 2) return;
-  std::vector<std::pair<std::string, TraceFacts::Tenant>> all(facts.tenants.begin(), facts.tenants.end());
+  std::vector<workload::TenantFacts> all(facts.tenants.begin(), facts.tenants.end());
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     const std::uint64_t ours = a.second.prompt_tokens, theirs = b.second.prompt_tokens;
     return ours != theirs ? ours > theirs : a.first < b.first;
   });
   fmt::print("\n{}\n", terminal.bold(plural(all.size(), "namespace")));
-  Grid grid({"namespace", "requests", "prompt tokens", "of all", "reused"});
-  for (std::size_t i = 0; i < std::min(all.size(), kTenants); ++i) {
-    const auto& [name, tenant] = all[i];
-    grid.row({{shown_name(name)},
-              {grouped(tenant.requests)},
-              {grouped(tenant.prompt_tokens)},
-              {percent(tenant.prompt_tokens, facts.prompt_tokens)},
-              {percent(tenant.reused_tokens, tenant.prompt_tokens)}});
-  }
-  grid.print(terminal);
+  print_list(workload::tenants_listing(facts), all | std::views::take(kTenants), terminal);
   if (all.size() > kTenants) fmt::print("  and {} more\n", grouped(all.size() - kTenants));
 }
 

@@ -1,5 +1,5 @@
 /// Functions that follow requests and texts.
-#include <mirror/told_lines.h>
+#include <mirror/feed_lines.h>
 
 #include <algorithm>
 #include <utility>

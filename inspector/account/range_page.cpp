@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tables.h"
+#include "listings.h"
 
 namespace canopy::inspector {
 namespace {
@@ -155,69 +155,39 @@ std::string charts(const History& history, CommitRange range) {
          "<span class='key' style='background:var(--lost)'></span>owned by requests</figcaption></figure>";
 }
 
-/// A line of figures: those of the range, then those of the whole time.
-std::string line(const std::string& label, const std::string& range, const std::string& whole) {
-  return "<tr><td>" + escaped(label) + "</td><td>" + range + "</td><td class='faint'>" + whole + "</td></tr>";
+/// A table of figures under its heading: those of the range, and in a faint colour those of the whole time.
+std::string lines(const char* head, const std::vector<TwoValues>& rows, const char* of = "range",
+                  const char* whole = "whole time") {
+  std::string html = std::string("<tr><th>") + head + "</th><th>" + of + "</th><th>" + whole + "</th></tr>";
+  const auto words = [](const listing::Value& value) { return escaped(in_full(value, listing::Unit::count)); };
+  for (const TwoValues& row : rows)
+    html += "<tr><td>" + escaped(row.name) + "</td><td>" + words(row.first) + "</td><td class='faint'>" +
+            words(row.second) + "</td></tr>";
+  return html;
 }
 
 std::string figures(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size) {
-  std::string html = "<div class='two'><table><tr><th></th><th>range</th><th>whole time</th></tr>";
-  html +=
-      line("time", duration(static_cast<double>(range.us()) / 1e6), duration(static_cast<double>(whole.us()) / 1e6));
-  html += line("commits", grouped(range.commits.commits()), grouped(whole.commits.commits()));
-  html += line("hit rate", percent(range.counts[Count::hit], range.counts[Count::prompt]),
-               percent(whole.counts[Count::hit], whole.counts[Count::prompt]));
-  for (std::size_t i = 0; i < std::size(kCounts); ++i)
-    html += line(kCounts[i].words, grouped(range.counts[static_cast<Count>(i)]),
-                 grouped(whole.counts[static_cast<Count>(i)]));
-  html += "</table><table><tr><th>missed tokens, by reason</th><th>range</th><th>whole time</th></tr>";
-  for (std::size_t reason = 0; reason < kReasons; ++reason)
-    if (whole.missed[reason] > 0)
-      html += line(reason_name(reason), grouped(range.missed[reason]), grouped(whole.missed[reason]));
-  html += "<tr><th>evicted tokens, by cause</th><th></th><th></th></tr>";
-  for (std::size_t cause = 0; cause < kEvictionCauses; ++cause)
-    if (whole.evicted[cause] > 0)
-      html += line(kEvictionCauseNames[cause], grouped(range.evicted[cause]), grouped(whole.evicted[cause]));
-  html += "</table><table><tr><th>hit rate, estimated</th><th>range</th><th>whole time</th></tr>";
-  const std::vector<WhatIf> in_range = what_if(range, page_size), all = what_if(whole, page_size);
-  const auto rate = [](const WhatIf& each) { return (each.at_most ? "at most " : "") + percent(each.hit_rate); };
-  for (std::size_t i = 0; i < all.size(); ++i)
-    html += line(all[i].with, in_range.empty() ? "-" : rate(in_range[i]), rate(all[i]));
-  return html + "</table></div>";
+  return "<div class='two'><table>" + lines("", sums_beside(range, whole)) + "</table><table>" +
+         lines("missed tokens, by reason", missed_beside(range, whole)) +
+         lines("evicted tokens, by cause", evicted_beside(range, whole), "", "") + "</table><table>" +
+         lines("hit rate, estimated", estimates_beside(range, whole, page_size)) + "</table></div>";
 }
 
-std::string tenants(const RangeFigures& range) {
-  std::vector<TenantFigures> rows = range.tenants;
-  std::sort(rows.begin(), rows.end(), [](const TenantFigures& a, const TenantFigures& b) {
-    const std::uint64_t first = a.counts[Count::prompt], second = b.counts[Count::prompt];
-    return first != second ? first > second : a.name < b.name;
-  });
-  std::string html =
-      "<h2>Tenants in the range</h2><table><tr><th>tenant</th><th>requests</th><th>prompt tokens</th>"
-      "<th>hit rate</th><th>cached</th><th>share</th><th>waste</th><th>regret</th><th>locked</th></tr>";
-  for (const TenantFigures& tenant : rows)
-    html += "<tr><td>" + escaped(tenant.name) + "</td><td>" + grouped(tenant.counts[Count::requests]) + "</td><td>" +
-            grouped(tenant.counts[Count::prompt]) + "</td><td>" +
-            percent(tenant.counts[Count::hit], tenant.counts[Count::prompt]) + "</td><td>" + grouped(tenant.held) +
-            "</td><td>" + percent(tenant.held, range.held) + "</td><td>" + grouped(tenant.counts[Count::wasted]) +
-            "</td><td>" + grouped(tenant.counts[Count::regretted]) + "</td><td>" +
-            duration(static_cast<double>(tenant.locked_us) / 1e6) + "</td></tr>";
-  return html + "</table>";
-}
-
-/// Draws a table of text; only its first rows.
-std::string plain(const char* title, const char* about, const Table& table, std::size_t most) {
-  if (table.rows.empty()) return {};
-  std::string html = std::string("<h2>") + title + "</h2><p>" + about + "</p><table><tr>";
-  for (const std::string& head : table.heads) html += "<th>" + escaped(head) + "</th>";
-  html += "</tr>";
-  for (std::size_t i = 0; i < table.rows.size() && i < most; ++i) {
+/// Draws the first rows of a list; nothing if it has none.
+std::string list(const char* title, const char* about, const listing::Cells& cells, std::size_t most) {
+  if (cells.rows.empty()) return {};
+  std::string html = std::string("<h2>") + title + "</h2>";
+  if (*about != 0) html += std::string("<p>") + about + "</p>";
+  const auto line = [&](const char* tag, const std::vector<std::string>& words) {
     html += "<tr>";
-    for (const std::string& cell : table.rows[i]) html += "<td>" + escaped(cell) + "</td>";
+    for (const std::string& cell : words) html += std::string("<") + tag + ">" + escaped(cell) + "</" + tag + ">";
     html += "</tr>";
-  }
+  };
+  html += "<table>";
+  line("th", cells.heads);
+  for (std::size_t i = 0; i < cells.rows.size() && i < most; ++i) line("td", cells.rows[i]);
   html += "</table>";
-  if (table.rows.size() > most) html += "<p>and " + grouped(table.rows.size() - most) + " more</p>";
+  if (cells.rows.size() > most) html += "<p>and " + grouped(cells.rows.size() - most) + " more</p>";
   return html;
 }
 
@@ -235,17 +205,17 @@ std::string page_of(const RangePage& page) {
   for (const Doubt& doubt : page.doubts) html += "<p class='doubt'>Doubt: " + escaped(doubt.sentence) + "</p>";
   if (page.history.empty()) return html + "<p>The recording has no operations.</p></html>\n";
   html += charts(page.history, page.range.commits) + figures(page.range, page.whole, page.history.page_size()) +
-          tenants(page.range);
-  const auto prefixes = [&](const char* name, const char* about, const std::vector<PrefixFigure>& list) {
-    html += plain(name, about, prefixes_table(page.history, list), kMost);
+          list("Tenants in the range", "", full_cells(tenants_listing(page.range), tenants_by_prompts(page.range)),
+               page.range.tenants.size());
+  const auto add = [&](const char* head, const char* about, std::string_view name) {
+    html += list(head, about, list_of(name, page.history, page.range, page.mirror), kMost);
   };
-  prefixes("Most hits", "Prefixes whose tokens were found most often.", page.range.hits);
-  prefixes("Most waste", "Prefixes that were computed, found by no request, and evicted.", page.range.waste);
-  prefixes("Most regret", "Prefixes that were evicted and then computed again.", page.range.regret);
-  html += plain("Marks", "What changed in the range.", marks_table(page.history, page.range.commits), kMost);
-  html +=
-      plain("Locks at the end of the range", "Oldest first; one that no request explains was perhaps never released.",
-            locks_table(page.mirror, 0), kMost);
+  add("Most hits", "Prefixes whose tokens were found most often.", "hits");
+  add("Most waste", "Prefixes that were computed, found by no request, and evicted.", "waste");
+  add("Most regret", "Prefixes that were evicted and then computed again.", "regret");
+  add("Marks", "What changed in the range.", "marks");
+  add("Locks at the end of the range", "Oldest first; one that no request explains was perhaps never released.",
+      "locks");
   return html + "</html>\n";
 }
 

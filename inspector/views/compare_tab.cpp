@@ -1,10 +1,10 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <vector>
 
 #include "draw.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

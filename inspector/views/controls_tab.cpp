@@ -2,13 +2,13 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "draw.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -2,6 +2,7 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,6 @@
 
 #include "draw.h"
 #include "held_list.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,6 +1,7 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
 
 #include <algorithm>
 #include <string>
@@ -149,8 +150,9 @@ class HistogramsPanel final : public Panel {
   }
 
   void draw(Scene& scene) override {
-    export_button(scene, "CSV", "canopy-histograms.csv", "the samples of each class",
-                  [&] { return csv_of(histograms_table(scene.figures.all_tenants().histograms)); });
+    export_button(scene, "CSV", "canopy-histograms.csv", "the samples of each class", [&] {
+      return listing::csv_of(histograms_listing(), classes_of(scene.figures.all_tenants().histograms));
+    });
     ImGui::BeginChild("charts");
     const float width = ImGui::GetContentRegionAvail().x, gap = em();
     const std::size_t columns = width > em() * 60 ? 2 : 1, rows = (std::size(kMeasures) + columns - 1) / columns;

@@ -1,5 +1,6 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 #include <mirror/rank_text.h>
 
 #include <unordered_set>
@@ -8,7 +9,6 @@
 
 #include "draw.h"
 #include "held_list.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,14 +1,15 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <mirror/held_locks.h>
+#include <account/listings.h>
+#include <mirror/listings.h>
+#include <mirror/names.h>
 
 #include <vector>
 
 #include "draw.h"
 #include "export_button.h"
 #include "health.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -25,7 +26,7 @@ class LocksTab final : public Panel {
     if (rows_.empty()) return nothing_here("Nothing is locked at this moment.");
     dim(plural(rows_.size(), "lock"));
     export_button(scene, "CSV", "canopy-locks.csv", "the locks of this moment",
-                  [&] { return csv_of(locks_table(mirror, group_)); });
+                  [&] { return listing::csv_of(locks_listing(mirror), held_locks(mirror, group_)); });
     const auto left = [] {
       ImGui::SameLine(0, em());
       return ImGui::GetContentRegionAvail().x;
@@ -53,12 +54,8 @@ class LocksTab final : public Panel {
     unexplained_ = old_ = 0;
     for (const HeldLock& lock : rows_) {
       unexplained_ += lock.owner == HeldLock::Owner::unexplained;
-      old_ += is_old(mirror, lock);
+      old_ += is_old(mirror, lock, p99_us_);
     }
-  }
-
-  bool is_old(const Mirror& mirror, const HeldLock& lock) const {
-    return p99_us_ > 0 && lock.since_us != 0 && static_cast<double>(mirror.us() - lock.since_us) > p99_us_;
   }
 
   void draw_table(Scene& scene, const Mirror& mirror) {
@@ -119,7 +116,7 @@ class LocksTab final : public Panel {
       case HeldLock::Owner::request: {
         const MirrorRequest* request = mirror.request(lock.request);
         return {fmt::format("req {} {}", lock.request, request ? phase_word(*request) : ""),
-                is_old(mirror, lock) ? palette().warn : palette().text};
+                is_old(mirror, lock, p99_us_) ? palette().warn : palette().text};
       }
       case HeldLock::Owner::fetch:
         return {fmt::format("fetch {}", lock.request), palette().text};

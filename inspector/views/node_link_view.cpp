@@ -2,13 +2,12 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
-
-#include "names.h"
 
 namespace canopy::inspector {
 namespace {

@@ -1,12 +1,12 @@
 #include <canopy/base/figures.h>
 #include <canopy/feed/events.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 #include <mirror/rank_text.h>
 
 #include <algorithm>
 
 #include "draw.h"
-#include "names.h"
 #include "panels.h"
 #include "range_summary.h"
 

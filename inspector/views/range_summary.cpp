@@ -3,13 +3,14 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <string>
 
 #include "draw.h"
 #include "export_button.h"
-#include "names.h"
 
 namespace canopy::inspector {
 namespace {
@@ -175,7 +176,7 @@ void RangeSummary::draw_lists(Scene& scene) {
   }
   if (!chosen->rows) return draw_what_if(scene);
   export_button(scene, "CSV", std::string("canopy-") + chosen->name + ".csv", "these prefixes",
-                [&] { return csv_of(prefixes_table(scene.time.history, *chosen->rows)); });
+                [&] { return listing::csv_of(prefixes_listing(scene.time.history), *chosen->rows); });
   if (chosen->list != List::regret && !scene.mirror.reports_uses()) return nothing_here(kNoUses);
   if (chosen->rows->empty()) return nothing_here(chosen->none);
   draw_prefixes(scene, *chosen->rows);

@@ -3,13 +3,14 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "draw.h"
 #include "export_button.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -110,8 +111,10 @@ void RequestsPanel::draw_filters(Scene& scene) {
     explain("Shows only the namespace of the selected node or request, here and in every list, chart and figure.");
   }
   export_button(scene, "CSV", "canopy-requests.csv",
-                filter_.range.empty() ? "the requests of the whole time" : "the requests of the range",
-                [&] { return csv_of(requests_table(scene.time.history, filter_.range)); });
+                filter_.range.empty() ? "the requests of the whole time" : "the requests of the range", [&] {
+                  return listing::csv_of(requests_listing(scene.time.history),
+                                         requests_in(scene.time.history, filter_.range));
+                });
   if (!filter_.by_reason && filter_.range.empty()) return;
   ImGui::SameLine(0, em() * 1.2F);
   dim(plural(rows_.size(), "request") + (filter_.range.empty() ? "" : " of the range"));

@@ -3,12 +3,13 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 
 #include "draw.h"
 #include "export_button.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -107,8 +108,9 @@ void TenantsTab::draw_use(Scene& scene) {
   } else {
     dim(fitted(plural(rows_.size(), "tenant"), ImGui::GetContentRegionAvail().x));
   }
-  export_button(scene, "CSV", "canopy-tenants.csv", "all tenants' figures",
-                [&] { return csv_of(tenants_table(scene.figures.all_tenants())); });
+  export_button(scene, "CSV", "canopy-tenants.csv", "all tenants' figures", [&] {
+    return listing::csv_of(tenants_listing(scene.figures.all_tenants()), scene.figures.all_tenants().tenants);
+  });
   if (rows_.empty())
     return nothing_here(found_.empty() ? "No namespace has done anything yet."
                                        : fmt::format("No namespace has '{}' in its name.", found_));

@@ -4,13 +4,14 @@
 #include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "draw.h"
 #include "export_button.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -88,7 +89,7 @@ void TimelinePanel::draw_legend(Scene& scene) {
   const bool ranged = !time.range.empty();
   export_button(scene, "CSV", "canopy-timeline.csv",
                 ranged ? "the range, step by step," : "the whole time, step by step,",
-                [&] { return csv_of(timeline_table(time.history, time.range)); });
+                [&] { return listing::csv_of(timeline_listing(time.history), buckets_in(time.history, time.range)); });
   export_button(scene, "trace", "canopy-trace.json",
                 ranged ? "the range as a trace for ui.perfetto.dev" : "the whole time as a trace for ui.perfetto.dev",
                 [&] { return chrome_trace(time.history, time.range, scene.doubts()); });

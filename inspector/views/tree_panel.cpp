@@ -1,13 +1,13 @@
 #include "tree_panel.h"
 
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "draw.h"
-#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

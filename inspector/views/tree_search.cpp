@@ -2,11 +2,10 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
 #include <charconv>
-
-#include "names.h"
 
 namespace canopy::inspector {
 

@@ -2,10 +2,9 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <mirror/names.h>
 
 #include <algorithm>
-
-#include "names.h"
 
 namespace canopy::inspector {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <account/time_axis.h>
-#include <views/names.h>
+#include <mirror/names.h>
 
 namespace canopy::inspector {
 namespace {

@@ -2,10 +2,13 @@
 
 #include "trace_record.h"
 
+#include <listing/listing.h>
+
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace canopy::workload {
@@ -61,6 +64,10 @@ struct TraceFacts {
     return prompt_tokens ? static_cast<double>(reused_tokens) / static_cast<double>(prompt_tokens) : 0;
   }
 };
+
+/// Namespaces, a row each, for people and for JSON.
+using TenantFacts = std::pair<std::string, TraceFacts::Tenant>;
+listing::Listing<TenantFacts> tenants_listing(const TraceFacts& facts);
 
 /// Returns the JSON of facts. `trace`: the file's name as given.
 nlohmann::ordered_json json_of(const TraceFacts& facts, const std::string& trace);

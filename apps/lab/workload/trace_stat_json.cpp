@@ -1,3 +1,5 @@
+#include <canopy/base/printable.h>
+
 #include "json_file.h"
 #include "trace_stat.h"
 
@@ -19,6 +21,23 @@ static ordered_json bars(const std::vector<Bar>& all, const char* count) {
 CANOPY_TO_JSON(TraceFacts::Popular, distinct_share, prompt_share)
 CANOPY_TO_JSON(TraceFacts::Moment, ms, requests, prompt_tokens, reused_tokens, distinct_tokens, working_tokens)
 
+listing::Listing<TenantFacts> tenants_listing(const TraceFacts& facts) {
+  using Row = TenantFacts;
+  using listing::Share, listing::Unit;
+  listing::Listing<Row> list;
+  list.add("namespace", Unit::text, [](const Row& row) { return shown_name(row.first); });
+  list.add_in_files("namespace", [](const Row& row) { return row.first; });
+  list.add("requests", Unit::count, [](const Row& row) { return row.second.requests; }).in_files("requests");
+  list.add("prompt tokens", Unit::count, [](const Row& row) { return row.second.prompt_tokens; })
+      .in_files("prompt_tokens");
+  list.add("of all", Unit::count,
+           [all = facts.prompt_tokens](const Row& row) { return Share{row.second.prompt_tokens, all}; });
+  list.add_in_files("reused_tokens", [](const Row& row) { return row.second.reused_tokens; });
+  list.add("reused", Unit::count,
+           [](const Row& row) { return Share{row.second.reused_tokens, row.second.prompt_tokens}; });
+  return list;
+}
+
 ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
   ordered_json json{{"trace", trace}};
   CANOPY_PUT(json, facts, unit, requests, prompt_tokens, output_tokens, span_ms, longest_prompt, distinct_tokens,
@@ -34,11 +53,8 @@ ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
   json["uses"] = bars(facts.uses, "units");
   json["lifetimes_ms"] = bars(facts.lifetimes, "units");
   CANOPY_PUT(json, facts, popular, window_ms, moments);
-  json["tenants"] = ordered_json::array();
-  for (const auto& [name, tenant] : facts.tenants) {
-    ordered_json& entry = json["tenants"].emplace_back(ordered_json{{"namespace", name}});
-    CANOPY_PUT(entry, tenant, requests, prompt_tokens, reused_tokens);
-  }
+  json["tenants"] = listing::json_of<ordered_json>(
+      tenants_listing(facts), std::vector<TenantFacts>(facts.tenants.begin(), facts.tenants.end()));
   if (!facts.doubts.empty()) json["doubts"] = facts.doubts;
   return json;
 }

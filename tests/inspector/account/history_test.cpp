@@ -5,6 +5,7 @@
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
+#include <account/listings.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
 
@@ -364,14 +365,14 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
   story.take(reader);
   const Applied applied(story);
   const RangeFigures whole = figures_of(applied.history, {});
-  const std::string csv = csv_of(tenants_table(whole));
+  const std::string csv = listing::csv_of(tenants_listing(whole), whole.tenants);
   CHECK(csv.starts_with("tenant,requests,prompt,hit,"));
   CHECK(csv.find("\n'=1+1,1,12,") != std::string::npos);
   CHECK(csv.find("\"a,\"\"b\"\"") != std::string::npos);
-  CHECK(requests_table(applied.history, {}).rows.size() == 3);
-  for (const char* name : table_names()) {
-    const Table table = table_of(name, applied.history, whole, applied.mirror);
-    for (const auto& row : table.rows) CHECK(row.size() == table.heads.size());
+  CHECK(requests_in(applied.history, {}).size() == 3);
+  for (const char* name : list_names()) {
+    const listing::Cells list = list_of(name, applied.history, whole, applied.mirror);
+    for (const auto& row : list.rows) CHECK(row.size() == list.heads.size());
   }
   const std::string trace = chrome_trace(applied.history, {}, {});
   CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
@@ -524,7 +525,8 @@ TEST_CASE("history: histograms of any range have the values that its events have
     if (range.empty())
       for (const Histogram& histogram : figures.histograms) CHECK(histogram.samples() > 0);
   }
-  const Table table = histograms_table(figures_of(applied.history, {}).histograms);
-  CHECK(table.rows.front()[0] == "reuse distance");
-  CHECK(table.heads.size() == 6);
+  const listing::Cells list =
+      listing::file_cells(histograms_listing(), classes_of(figures_of(applied.history, {}).histograms));
+  CHECK(list.rows.front()[0] == "reuse distance");
+  CHECK(list.heads.size() == 6);
 }

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
+#include <mirror/names.h>
 #include <views/controls_tab.h>
-#include <views/names.h>
 
 #include <chrono>
 #include <map>

@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <views/names.h>
+#include <mirror/names.h>
 #include <views/node_link.h>
 
 #include <algorithm>

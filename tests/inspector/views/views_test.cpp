@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <views/names.h>
+#include <mirror/names.h>
 #include <views/pool_map.h>
 #include <views/requests_panel.h>
 #include <window/settings_file.h>

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
+#include <mirror/names.h>
 #include <mirror/rank_text.h>
 #include <views/events_tab.h>
-#include <views/names.h>
 
 #include <sstream>
 
