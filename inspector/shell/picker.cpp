@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <views/list_table.h>
 #include <views/palette.h>
 
 namespace canopy::inspector {
 namespace {
+
+using listing::Tone;
+using listing::Unit;
 
 using Clock = std::chrono::steady_clock;
 
@@ -57,54 +61,43 @@ void Picker::keys() {
 }
 
 void Picker::draw_table() {
-  constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchProp;
-  const Palette& colours = palette();
   const float room = ImGui::GetContentRegionAvail().y - 2 * ImGui::GetTextLineHeightWithSpacing();
-  const float row = em() * kRow, wanted = row * (static_cast<float>(feeds_.size()) + 1.5F);
-  if (!ImGui::BeginTable("feeds", 5, kFlags, {0, std::min(room, wanted)})) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("name", 0, 5);
-  ImGui::TableSetupColumn("process", 0, 4);
-  ImGui::TableSetupColumn("page", ImGuiTableColumnFlags_WidthFixed, em() * 3);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em());
-  ImGui::TableSetupColumn("state", 0, 5);
-  column_heads({{" feed"}, {"process"}, {"page", true}, {""}, {"state"}});
-  for (const FoundFeed& feed : feeds_) {
-    ImGui::TableNextRow(0, row);
-    ImGui::TableNextColumn();
-    const ImU32 ink = alive(feed) ? colours.text : colours.dim;
-    const float y = ImGui::GetCursorPosY() + (row - ImGui::GetTextLineHeight()) / 2 - ImGui::GetStyle().CellPadding.y;
-    ImGui::PushID(feed.name.c_str());
-    if (ImGui::Selectable("##feed", alive(feed) && feed.name == cursor_,
-                          ImGuiSelectableFlags_SpanAllColumns | (alive(feed) ? 0 : ImGuiSelectableFlags_Disabled),
-                          {0, row - 2 * ImGui::GetStyle().CellPadding.y}))
-      chosen_ = feed.name;
-    ImGui::PopID();
-    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
-    rows_[feed.name] = {from.x + em() * 3, (from.y + to.y) / 2};
-    ImGui::SameLine(0, 0);
-    const auto cell = [&](std::string_view words, ImU32 colour) {
-      ImGui::SetCursorPosY(y);
-      text(fitted(words, ImGui::GetContentRegionAvail().x), colour);
-      ImGui::TableNextColumn();
-    };
-    cell(" " + clean_text(feed.name), ink);
-    cell(feed.program.empty() ? std::to_string(feed.process)
-                              : fmt::format("{}  {}", feed.process, clean_text(feed.program)),
-         colours.dim);
-    ImGui::SetCursorPosY(y);
-    ImGui::PushStyleColor(ImGuiCol_Text, ink);
-    number(std::to_string(feed.page_size));
-    ImGui::PopStyleColor();
-    ImGui::TableNextColumn();
-    ImGui::TableNextColumn();
-    const std::string lives =
-        fmt::format("alive, {}{}", plural(feed.groups, "group"), feed.controls ? ", takes controls" : "");
-    ImGui::SetCursorPosY(y);
-    text(fitted(alive(feed) ? lives : feed.ended, ImGui::GetContentRegionAvail().x),
-         alive(feed) ? colours.good : colours.dim);
+  const float wanted = em() * kRow * (static_cast<float>(feeds_.size()) + 1.5F);
+  const auto tone = [](const FoundFeed& feed) { return alive(feed) ? Tone::plain : Tone::dim; };
+  listing::Listing<FoundFeed> list;
+  list.add(" feed", Unit::text, [](const FoundFeed& feed) { return " " + clean_text(feed.name); }).in_tone(tone);
+  list.add("process", Unit::text,
+           [](const FoundFeed& feed) {
+             return feed.program.empty() ? std::to_string(feed.process)
+                                         : fmt::format("{}  {}", feed.process, clean_text(feed.program));
+           })
+      .in_tone(Tone::dim);
+  list.add("page", Unit::count, [](const FoundFeed& feed) { return feed.page_size; }).wide(3).in_tone(tone);
+  list.add("", Unit::text, [](const FoundFeed&) { return std::string(); }).wide(1);
+  list.add("state", Unit::text,
+           [](const FoundFeed& feed) {
+             return alive(feed) ? fmt::format("alive, {}{}", plural(feed.groups, "group"),
+                                              feed.controls ? ", takes controls" : "")
+                                : feed.ended;
+           })
+      .in_tone([](const FoundFeed& feed) { return alive(feed) ? Tone::good : Tone::dim; });
+  ImGui::BeginChild("feeds", {0, std::min(room, wanted)});
+  ListTable<FoundFeed>{
+      .id = "feeds",
+      .columns = list,
+      .click = [&](const FoundFeed& feed) { chosen_ = feed.name; },
+      .is_chosen = [&](const FoundFeed& feed) { return alive(feed) && feed.name == cursor_; },
+      .is_enabled = alive,
+      .draw_cell =
+          [&](const std::string& head, const FoundFeed& feed) {
+            const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+            if (head == " feed") rows_[feed.name] = {from.x + em() * 3, (from.y + to.y) / 2};  // that of the row
+            return false;
+          },
+      .height = kRow,
   }
-  ImGui::EndTable();
+      .draw(feeds_);
+  ImGui::EndChild();
 }
 
 void Picker::draw_file() {

@@ -1,6 +1,7 @@
 #include <account/two_pasts.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <account/listings.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,30 +9,16 @@
 #include <tuple>
 #include <vector>
 
-#include "draw.h"
+#include "inputs.h"
+#include "list_table.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 namespace {
 
-double rate_of(const Counts& counts) {
-  const std::uint64_t prompt = counts[Count::prompt];
-  return prompt == 0 ? -1 : static_cast<double>(counts[Count::hit]) / static_cast<double>(prompt);
-}
+double rate_of(const Counts& counts) { return listing::figure_of(hit_rate(counts)).value_or(-1); }
 
-std::string rate_words(const Counts& counts) { return percent(counts[Count::hit], counts[Count::prompt]); }
-
-/// Returns the difference in hit rate, in points: "+1.3".
-std::string points(const Counts& first, const Counts& second) {
-  const double a = rate_of(first), b = rate_of(second);
-  return a < 0 || b < 0 ? "-" : fmt::format("{:+.1f}", (b - a) * 100);
-}
-
-std::string difference(std::uint64_t first, std::uint64_t second) {
-  if (first == second) return "=";
-  const double by = static_cast<double>(second > first ? second - first : first - second);
-  return (second > first ? "+" : "-") + brief(by);
-}
+std::string in_words(const listing::Value& value) { return in_brief(value, listing::Unit::count); }
 
 /// Two recordings on one axis: what the second does otherwise.
 class BesidePanel final : public Panel {
@@ -68,13 +55,13 @@ class BesidePanel final : public Panel {
  private:
   void update(const Scene& scene) {
     const History &mine = scene.time.history, &other = scene.time.other->history;
-    if (of_ == &other && commits_ == mine.commits() && range_ == scene.time.range) return;
-    of_ = &other, commits_ = mine.commits(), range_ = scene.time.range;
+    if (!figured_.changed(&other, mine.commits(), scene.time.range)) return;
+    range_ = scene.time.range;
     work_ = std::max<std::uint64_t>(1, std::max(work_of(mine), work_of(other)));
     first_columns_ = by_work(mine, work_, kColumns), second_columns_ = by_work(other, work_, kColumns);
     first_ = figures_of(mine, range_);
     second_ = figures_of(other, range_.empty() ? CommitRange{} : same_work(mine, range_, other));
-    tenants_ = compared_tenants(first_, second_);
+    tenants_ = tenants_of_both(first_, second_);
   }
 
   /// Draws three tracks: the hit rate of each, and the difference.
@@ -95,7 +82,7 @@ class BesidePanel final : public Panel {
     for (const auto& [columns, label, figures] : {std::tuple(&first_columns_, scene.session.name, &first_),
                                                   std::tuple(&second_columns_, scene.time.other->name, &second_)}) {
       track(top);
-      name(top, tail_of(label), rate_words(figures->counts), colours.text);
+      name(top, tail_of(label), in_words(hit_rate(figures->counts)), colours.text);
       for (std::size_t i = 0; i < kColumns; ++i) {
         const double rate = rate_of((*columns)[i]);
         const float x = left + step * static_cast<float>(i);
@@ -106,7 +93,8 @@ class BesidePanel final : public Panel {
       top += tall + gap;
     }
     track(top);
-    name(top, "difference", points(first_.counts, second_.counts) + " points", colours.text);
+    name(top, "difference",
+         in_words(listing::difference(hit_rate(first_.counts), hit_rate(second_.counts))) + " points", colours.text);
     const float middle = top + tall / 2;
     double most = 0.01;
     for (std::size_t i = 0; i < kColumns; ++i)
@@ -128,59 +116,27 @@ class BesidePanel final : public Panel {
   }
 
   void draw_figures() const {
-    if (!begin("two", 4)) return;
-    column_heads({{range_.empty() ? "whole time" : "same work as the range"},
-                  {"first", true},
-                  {"second", true},
-                  {"difference", true}});
-    row("hit rate", rate_words(first_.counts), rate_words(second_.counts), points(first_.counts, second_.counts));
-    for (const TwoFigures& line : compared(first_, second_))
-      row(line.name, grouped(line.first), grouped(line.second), difference(line.first, line.second));
-    ImGui::EndTable();
+    ListTable<TwoValues>{
+        .id = "two", .columns = both_listing(range_.empty() ? "whole time" : "same work as the range", "difference")}
+        .draw(figures_of_both(first_, second_));
   }
 
   void draw_tenants() const {
-    if (!begin("tenants", 5)) return;
-    column_heads({{"tenant"}, {"first", true}, {"second", true}, {"points", true}, {"hit tokens", true}});
-    for (const TwoTenants& tenant : tenants_) {
-      row(tenant.name, rate_words(tenant.first), rate_words(tenant.second), points(tenant.first, tenant.second));
-      ImGui::TableNextColumn();
-      number(difference(tenant.first[Count::hit], tenant.second[Count::hit]));
-    }
-    ImGui::EndTable();
-  }
-
-  static bool begin(const char* name, int columns) {
-    constexpr ImGuiTableFlags kFlags =
-        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-    if (!ImGui::BeginTable(name, columns, kFlags)) return false;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("");
-    for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 7);
-    return true;
-  }
-
-  static void row(const std::string& label, const std::string& first, const std::string& second,
-                  const std::string& apart) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    dim(fitted(label, ImGui::GetContentRegionAvail().x));
-    for (const std::string* cell : {&first, &second, &apart}) {
-      ImGui::TableNextColumn();
-      number(*cell);
-    }
+    listing::Listing<TwoValues> list = both_listing("tenant", "points");
+    list.add("hit tokens", listing::Unit::tokens, [](const TwoValues& row) { return row.hits; }).wide(7);
+    ListTable<TwoValues>{.id = "tenants", .columns = list}.draw(tenants_);
   }
 
   /// Returns the last part of a path.
   static std::string tail_of(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
   static constexpr std::size_t kColumns = 300;
-  const History* of_ = nullptr;
-  std::uint64_t commits_ = 0, work_ = 1;
+  Inputs<const History*, std::uint64_t, CommitRange> figured_;
+  std::uint64_t work_ = 1;
   CommitRange range_;
   std::vector<Counts> first_columns_, second_columns_;
   RangeFigures first_, second_;
-  std::vector<TwoTenants> tenants_;
+  std::vector<TwoValues> tenants_;
 };
 
 }  // namespace

@@ -289,17 +289,6 @@ void storage_legend() {
   dim("came from the storage; unknown for the rest");
 }
 
-void column_heads(std::initializer_list<ColumnHead> heads) {
-  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (const ColumnHead& head : heads) {
-    if (!ImGui::TableNextColumn()) continue;  // it is hidden
-    ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
-    if (head.is_number) number(head.name);
-    else text(head.name);
-    ImGui::PopStyleColor();
-  }
-}
-
 void flow(float width, float indent, float gap) {
   const float spacing = em() * gap;
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;

@@ -30,12 +30,6 @@ void text(std::string_view words, ImU32 colour);
 void dim(std::string_view words);
 /// Draws digits right-aligned in the rest of a table's column.
 void number(std::string_view digits);
-/// Head of a table's column. A number's head is right-aligned, as its digits are.
-struct ColumnHead {
-  const char* name;
-  bool is_number = false;
-};
-void column_heads(std::initializer_list<ColumnHead> heads);
 void wrapped(std::string_view words, ImU32 colour);
 /// Breaks a text into lines of at most `width` pixels, only at spaces: ImGui would also break 34,267 after its comma.
 std::string in_lines(std::string_view words, float width);

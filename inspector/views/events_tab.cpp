@@ -12,6 +12,7 @@
 
 #include "draw.h"
 #include "held_list.h"
+#include "inputs.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -78,7 +79,7 @@ class EventsTab final : public Panel {
         "(transfer), or with these words.");
     list(scene);
     held_.draw_new(new_);
-    if (rows_.empty() && find_[0] == 0 && !range_.empty())
+    if (rows_.empty() && find_[0] == 0 && !scene.time.range.empty())
       return nothing_here(
           fmt::format("None of the last {} is in the range. In a recording, click into the range to go there.",
                       plural(scene.mirror.log().size(), "operation")));
@@ -104,12 +105,12 @@ class EventsTab final : public Panel {
   void list(const Scene& scene) {
     const Mirror& mirror = scene.mirror;
     picked_ = picked_ && node_ == scene.selection.node && request_ == scene.selection.request;
-    const bool same =
-        listed_all_ == all_ && listed_ == find_.data() && range_ == scene.time.range && space_ == scene.selection.space;
-    if (at_ == mirror.commits() && same && new_ == 0) return;
+    const CommitRange range = scene.time.range;
+    const std::optional<NamespaceId> space = scene.selection.space;
+    const bool same = !filter_.changed(all_, find_.data(), range, space);
+    if (!listed_.changed(mirror.commits()) && same && new_ == 0) return;
     const bool holds = same && !rows_.empty() && held_.holds(scene.moves(), picked_);
-    at_ = mirror.commits(), listed_all_ = all_, listed_ = find_.data(), new_ = 0;
-    range_ = scene.time.range, space_ = scene.selection.space;
+    new_ = 0;
     const std::uint64_t last = holds ? rows_.front().commit : 0;
     if (!holds) rows_.clear(), held_.listed();
     const Wanted wanted = wanted_of(mirror);
@@ -117,8 +118,8 @@ class EventsTab final : public Panel {
     for (std::size_t i = log.size(); i-- > 0;) {
       if (holds && log[i].commit <= last) break;
       if (!(all_ || wanted.some || is_change(log[i])) || !wanted.has(log[i])) continue;
-      if (!range_.empty() && !range_.has(log[i].commit)) continue;
-      if (space_ && !is_of(mirror, log[i], *space_)) continue;
+      if (!range.empty() && !range.has(log[i].commit)) continue;
+      if (space && !is_of(mirror, log[i], *space)) continue;
       if (holds) ++new_;
       else rows_.push_back(log[i]);
     }
@@ -169,12 +170,10 @@ class EventsTab final : public Panel {
     return wanted;
   }
 
-  bool all_ = false, listed_all_ = false;
+  bool all_ = false;
   std::array<char, 64> find_{};
-  std::string listed_;
-  CommitRange range_;
-  std::optional<NamespaceId> space_;
-  std::uint64_t at_ = ~std::uint64_t{0};
+  Inputs<bool, std::string, CommitRange, std::optional<NamespaceId>> filter_;
+  Inputs<std::uint64_t> listed_;
   std::vector<LogLine> rows_;
   std::size_t new_ = 0;  ///< number of lines that arrived while the list holds still
   HeldList held_;

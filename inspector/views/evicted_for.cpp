@@ -1,13 +1,12 @@
 #include "evicted_for.h"
 
-#include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
-#include <fmt/format.h>
+#include <mirror/listings.h>
 
 #include <algorithm>
 #include <string>
 
-#include "draw.h"
+#include "list_table.h"
 
 namespace canopy::inspector {
 namespace {
@@ -24,8 +23,7 @@ std::vector<std::string> payer_names(const Scene& scene) {
 }  // namespace
 
 bool EvictedFor::update(const Scene& scene) {
-  if (commits_ == scene.mirror.commits() && version_ == scene.figures.version()) return false;
-  commits_ = scene.mirror.commits(), version_ = scene.figures.version();
+  if (!summed_.changed(scene.mirror.commits(), scene.figures.version())) return false;
   const MirrorTenants& tenants = scene.mirror.tenants();
   const RangeFigures& figures = scene.figures.all_tenants();
   const bool past = scene.figures.has_range() || tenants.all.empty();
@@ -38,6 +36,10 @@ bool EvictedFor::update(const Scene& scene) {
   sort_paid(pairs_);
   all_ = other_ = past ? figures.other_paid : tenants.other_payments;
   for (const PaidTokens& each : pairs_) all_ += each.tokens;
+  const std::vector<std::string> names = payer_names(scene);
+  rows_.clear();
+  for (const PaidTokens& each : pairs_) rows_.push_back({names[each.from], names[each.taker], each.tokens});
+  if (other_ > 0) rows_.push_back({"(other pairs)", "", other_});
   return true;
 }
 
@@ -49,37 +51,7 @@ void EvictedFor::draw(const Scene& scene) const {
                                                   : "since the engine began",
              ImGui::GetContentRegionAvail().x));
   if (all_ == 0) return dim("No tenant lost anything for another one.");
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("pairs", 4, kFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("from");
-  ImGui::TableSetupColumn("for");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  column_heads({{"evicted from"}, {"for"}, {"tokens", true}, {"of all", true}});
-  const std::vector<std::string> names = payer_names(scene);
-  const auto row = [&](const std::string& from, const std::string& taker, std::uint64_t tokens) {
-    ImGui::TableNextRow();
-    for (const std::string& name : {from, taker}) {
-      ImGui::TableNextColumn();
-      text(fitted(name, ImGui::GetContentRegionAvail().x));
-    }
-    ImGui::TableNextColumn();
-    number(brief(static_cast<double>(tokens)));
-    ImGui::TableNextColumn();
-    number(percent(tokens, all_));
-  };
-  const int others = other_ > 0 ? 1 : 0;
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(pairs_.size()) + others);
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (at < pairs_.size()) row(names[pairs_[at].from], names[pairs_[at].taker], pairs_[at].tokens);
-      else row("(other pairs)", "", other_);
-    }
-  ImGui::EndTable();
+  ListTable<Payment>{.id = "pairs", .columns = payments_listing(all_)}.draw(rows_);
 }
 
 }  // namespace canopy::inspector

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <account/bucket.h>
+#include <mirror/listings.h>
 
 #include <cstdint>
 #include <vector>
 
+#include "inputs.h"
 #include "scene.h"
 
 namespace canopy::inspector {
@@ -20,8 +22,9 @@ class EvictedFor {
   const std::vector<PaidTokens>& pairs() const { return pairs_; }  ///< most tokens first
 
  private:
-  std::uint64_t commits_ = ~std::uint64_t{0}, version_ = 0;
+  Inputs<std::uint64_t, std::uint64_t> summed_;
   std::vector<PaidTokens> pairs_;
+  std::vector<Payment> rows_;          ///< the same with names, and all other pairs last
   std::uint64_t all_ = 0, other_ = 0;  ///< tokens; other: by pairs that are not known apart
 };
 

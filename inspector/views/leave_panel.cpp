@@ -7,12 +7,17 @@
 #include <utility>
 #include <vector>
 
-#include "draw.h"
-#include "held_list.h"
+#include "inputs.h"
+#include "list_table.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 namespace {
+
+using listing::Listing;
+using listing::Tone;
+using listing::Unit;
+using listing::Value;
 
 /// Returns the policy's description of its rule; a general one if the policy has none.
 std::string rule_of(const MirrorPool& pool) {
@@ -40,37 +45,27 @@ class LeavePanel final : public Panel {
     held_.draw_new(changed_, "changed");
     if (rows_.empty())
       return nothing_here("No node can be evicted: nothing is cached, or each cached node is under a lock.");
-    constexpr ImGuiTableFlags kFlags =
-        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-    const bool wide = ImGui::GetContentRegionAvail().x > em() * 26;
-    if (!ImGui::BeginTable("leave", 6, kFlags)) return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 1.6F);
-    ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
-    ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
-    const ImGuiTableColumnFlags shown = wide ? 0 : ImGuiTableColumnFlags_Disabled;
-    ImGui::TableSetupColumn("hits", ImGuiTableColumnFlags_WidthFixed | shown, em() * 3);
-    ImGui::TableSetupColumn("tenant", shown, 0.7F);
-    ImGui::TableSetupColumn("because");
-    column_heads({{""}, {"node"}, {"tokens", true}, {"hits", true}, {"tenant"}, {"because"}});
-    held_.look();
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(rows_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, static_cast<std::size_t>(i));
-    ImGui::EndTable();
+    std::vector<Place> places;
+    for (const std::uint64_t id : rows_) places.push_back({places.size() + 1, id, scene.mirror.find(id)});
+    ListTable<Place>{
+        .id = "leave",
+        .columns = columns(scene.mirror, scene.pool()),
+        .click = [&](const Place& place) { scene.selection.select_node(place.id), picked_ = place.id; },
+        .is_chosen = [&](const Place& place) { return place.id == scene.selection.node; },
+        .explain = [&](const Place& place) { return about(scene, place); },
+        .held = &held_,
+    }
+        .draw(places);
   }
 
  private:
   static constexpr std::size_t kMost = 200;
 
   void list(const Scene& scene) {
-    const bool same_tier = std::exchange(shown_, scene.shown()) == scene.shown();
-    const bool same_group = std::exchange(group_, scene.selection.group) == scene.selection.group && same_tier;
-    if (at_ == scene.mirror.commits() && same_group && changed_ == 0) return;
-    at_ = scene.mirror.commits();
+    const bool same_group = !group_.changed(scene.shown(), scene.selection.group);
+    if (!listed_.changed(scene.mirror.commits()) && same_group && changed_ == 0) return;
     std::vector<std::uint64_t> now;
-    for (const std::uint32_t slot : scene.mirror.next_to_evict(group_, kMost))
+    for (const std::uint32_t slot : scene.mirror.next_to_evict(scene.selection.group, kMost))
       now.push_back(scene.mirror.node(slot).id);
     picked_ = picked_ == scene.selection.node ? picked_ : 0;
     changed_ = 0;
@@ -83,58 +78,51 @@ class LeavePanel final : public Panel {
     held_.listed();
   }
 
-  void draw_row(Scene& scene, std::size_t place) {
-    const std::uint64_t id = rows_[place];
-    const MirrorNode* const known = scene.mirror.find(id);
-    if (!known) return draw_evicted(place, id);
-    const MirrorNode& node = *known;
-    const MirrorPool& pool = scene.pool();
-    const Rank& rank = pool.rank[slot_of(NodeId{id})];
-    const std::string words = rank_words(pool.policy_rank, rank, scene.mirror.tick());
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    ImGui::PushID(static_cast<int>(place));
-    if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
-      scene.selection.select_node(node.id), picked_ = node.id;
-    explain(
-        fmt::format("{} of the evictable nodes. Rule: {}. This node: {}. Rank {} / {}: the smallest is evicted first, "
-                    "and among equal ranks the smallest slot.",
-                    place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), words,
-                    grouped(rank.major), grouped(rank.minor)));
-    ImGui::PopID();
-    ImGui::SameLine(0, 0);
-    dim(std::to_string(place + 1));
-    ImGui::TableNextColumn();
-    text(node_name(node.id));
-    ImGui::TableNextColumn();
-    number(grouped(node.length));
-    ImGui::TableNextColumn();
-    number(grouped(node.uses()));
-    ImGui::TableNextColumn();
-    const std::string tenant = space_name(scene.mirror, node.space);
-    text(fitted(tenant, ImGui::GetContentRegionAvail().x));
-    if (ImGui::IsItemHovered())
-      explain(fmt::format("{}, in the tree below {}", tenant, node_name(first_of_path(scene.mirror, node).id)));
-    ImGui::TableNextColumn();
-    text(fitted(words, ImGui::GetContentRegionAvail().x));
+  /// A row. `node` is null if it was evicted while the list held still.
+  struct Place {
+    std::size_t number = 0;
+    std::uint64_t id = 0;
+    const MirrorNode* node = nullptr;
+  };
+
+  static std::string why(const Mirror& mirror, const MirrorPool& pool, const Place& place) {
+    if (!place.node) return "evicted meanwhile";
+    return rank_words(pool.policy_rank, pool.rank[slot_of(NodeId{place.id})], mirror.tick());
   }
 
-  /// Draws a node that was evicted while the list held still.
-  static void draw_evicted(std::size_t place, std::uint64_t id) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    dim(std::to_string(place + 1));
-    ImGui::TableNextColumn();
-    dim(node_name(id));
-    for (int i = 0; i < 4; ++i) ImGui::TableNextColumn();
-    dim("evicted meanwhile");
+  static Listing<Place> columns(const Mirror& mirror, const MirrorPool& pool) {
+    const auto of = [](auto value) {
+      return [value](const Place& place) { return place.node ? Value(value(*place.node)) : Value(""); };
+    };
+    const auto tone = [](const Place& place) { return place.node ? Tone::plain : Tone::dim; };
+    Listing<Place> list;
+    list.add("", Unit::text, [](const Place& place) { return std::to_string(place.number); })
+        .wide(2)
+        .in_tone(Tone::dim);
+    list.add("node", Unit::text, [](const Place& place) { return node_name(place.id); }).wide(4.4F).in_tone(tone);
+    list.add("tokens", Unit::count, of([](const MirrorNode& node) { return node.length; })).wide(4);
+    list.add("hits", Unit::count, of([](const MirrorNode& node) { return node.uses(); })).wide(3, 26);
+    list.add("tenant", Unit::text, of([&](const MirrorNode& n) { return mirror.space_name(n.space); })).wide(0, 26);
+    list.add("because", Unit::text, [&](const Place& place) { return why(mirror, pool, place); }).in_tone(tone);
+    return list;
   }
 
-  std::uint64_t at_ = ~std::uint64_t{0};
-  std::uint64_t shown_ = 0;              ///< Scene::shown
-  std::size_t group_ = 0, changed_ = 0;  ///< changed_: number of nodes missing from the list while it holds still
-  std::vector<std::uint64_t> rows_;      ///< ids
-  std::uint64_t picked_ = 0;             ///< node that was selected here, while it stays selected
+  static std::string about(const Scene& scene, const Place& place) {
+    if (!place.node) return "It was evicted while the list held still.";
+    const Rank& rank = scene.pool().rank[slot_of(NodeId{place.id})];
+    return fmt::format(
+        "{} of the evictable nodes, in the tree below {}. Rule: {}. This node: {}. Rank {} / {}: the smallest is "
+        "evicted first, and among equal ranks the smallest slot.",
+        place.number == 1 ? "The first" : fmt::format("Number {}", place.number),
+        node_name(first_of_path(scene.mirror, *place.node).id), rule_of(scene.pool()),
+        why(scene.mirror, scene.pool(), place), grouped(rank.major), grouped(rank.minor));
+  }
+
+  Inputs<std::uint64_t> listed_;
+  Inputs<std::uint64_t, std::size_t> group_;
+  std::size_t changed_ = 0;          ///< number of nodes missing from the list while it holds still
+  std::vector<std::uint64_t> rows_;  ///< ids
+  std::uint64_t picked_ = 0;         ///< node that was selected here, while it stays selected
   HeldList held_;
 };
 

@@ -7,9 +7,10 @@
 
 #include <vector>
 
-#include "draw.h"
 #include "export_button.h"
 #include "health.h"
+#include "inputs.h"
+#include "list_table.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -26,7 +27,7 @@ class LocksTab final : public Panel {
     if (rows_.empty()) return nothing_here("Nothing is locked at this moment.");
     dim(plural(rows_.size(), "lock"));
     export_button(scene, "CSV", "canopy-locks.csv", "the locks of this moment",
-                  [&] { return listing::csv_of(locks_listing(mirror), held_locks(mirror, group_)); });
+                  [&] { return listing::csv_of(locks_listing(mirror), held_locks(mirror, scene.selection.group)); });
     const auto left = [] {
       ImGui::SameLine(0, em());
       return ImGui::GetContentRegionAvail().x;
@@ -46,10 +47,10 @@ class LocksTab final : public Panel {
  private:
   void list(const Scene& scene) {
     const Mirror& mirror = scene.mirror;
-    if (at_ == mirror.commits() && group_ == scene.selection.group && space_ == scene.selection.space) return;
-    at_ = mirror.commits(), group_ = scene.selection.group, space_ = scene.selection.space;
-    rows_ = held_locks(mirror, group_);
-    if (space_) std::erase_if(rows_, [&](const HeldLock& lock) { return lock.space != *space_; });
+    const std::optional<NamespaceId> space = scene.selection.space;
+    if (!listed_.changed(mirror.commits(), scene.selection.group, space)) return;
+    rows_ = held_locks(mirror, scene.selection.group);
+    if (space) std::erase_if(rows_, [&](const HeldLock& lock) { return lock.space != *space; });
     p99_us_ = health_of(mirror).p99_us;
     unexplained_ = old_ = 0;
     for (const HeldLock& lock : rows_) {
@@ -58,79 +59,26 @@ class LocksTab final : public Panel {
     }
   }
 
-  void draw_table(Scene& scene, const Mirror& mirror) {
-    constexpr ImGuiTableFlags kFlags =
-        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-    const float room = ImGui::GetContentRegionAvail().x;
-    if (!ImGui::BeginTable("locks", 6, kFlags)) return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    const auto fixed = [&](float width, bool shown) {
-      ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (shown ? 0 : ImGuiTableColumnFlags_Disabled),
-                              em() * width);
-    };
-    fixed(5, true);
-    fixed(5, room > em() * 40);
-    ImGui::TableSetupColumn("");
-    fixed(5.5F, room > em() * 34);
-    fixed(4.8F, true);
-    fixed(4.2F, true);
-    column_heads({{"age", true}, {"commits", true}, {"owner"}, {"tenant"}, {"node"}, {"tokens", true}});
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(rows_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        ImGui::PushID(i);
-        draw_row(scene, mirror, rows_[static_cast<std::size_t>(i)]);
-        ImGui::PopID();
-      }
-    ImGui::EndTable();
-  }
-
-  void draw_row(Scene& scene, const Mirror& mirror, const HeldLock& lock) const {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    const bool chosen = lock.request ? lock.request == scene.selection.request : lock.node == scene.selection.node;
-    if (ImGui::Selectable("##row", chosen, ImGuiSelectableFlags_SpanAllColumns)) {
-      if (const MirrorRequest* request = lock.request ? mirror.request(lock.request) : nullptr)
-        scene.selection.select_request(*request);
-      scene.selection.select_node(lock.node);
+  void draw_table(Scene& scene, const Mirror& mirror) const {
+    ListTable<HeldLock>{
+        .id = "locks",
+        .columns = locks_listing(mirror, p99_us_),
+        .click =
+            [&](const HeldLock& lock) {
+              if (const MirrorRequest* request = lock.request ? mirror.request(lock.request) : nullptr)
+                scene.selection.select_request(*request);
+              scene.selection.select_node(lock.node);
+            },
+        .is_chosen =
+            [&](const HeldLock& lock) {
+              return lock.request ? lock.request == scene.selection.request : lock.node == scene.selection.node;
+            },
     }
-    ImGui::SameLine(0, 0);
-    number(lock.since_us == 0 ? "-" : duration(static_cast<double>(mirror.us() - lock.since_us) / 1e6));
-    ImGui::TableNextColumn();
-    number(lock.since_commit == 0 ? "-" : grouped(mirror.commits() - lock.since_commit));
-    ImGui::TableNextColumn();
-    const auto [words, colour] = owner_of(mirror, lock);
-    text(fitted(words, ImGui::GetContentRegionAvail().x), colour);
-    ImGui::TableNextColumn();
-    dim(fitted(space_name(mirror, lock.space), ImGui::GetContentRegionAvail().x));
-    ImGui::TableNextColumn();
-    text(node_name(lock.node));
-    ImGui::TableNextColumn();
-    number(grouped(lock.tokens));
+        .draw(rows_);
   }
 
-  std::pair<std::string, ImU32> owner_of(const Mirror& mirror, const HeldLock& lock) const {
-    const std::string more = lock.locks > 1 ? fmt::format(" ({} locks)", lock.locks) : "";
-    switch (lock.owner) {
-      case HeldLock::Owner::request: {
-        const MirrorRequest* request = mirror.request(lock.request);
-        return {fmt::format("req {} {}", lock.request, request ? phase_word(*request) : ""),
-                is_old(mirror, lock, p99_us_) ? palette().warn : palette().text};
-      }
-      case HeldLock::Owner::fetch:
-        return {fmt::format("fetch {}", lock.request), palette().text};
-      case HeldLock::Owner::pin:
-        return {"pinned by hand", palette().accent};
-      case HeldLock::Owner::unexplained:
-        break;
-    }
-    return {"no request" + more, palette().bad};
-  }
-
-  std::uint64_t at_ = ~std::uint64_t{0};
-  std::size_t group_ = 0, unexplained_ = 0, old_ = 0;
-  std::optional<NamespaceId> space_;
+  Inputs<std::uint64_t, std::size_t, std::optional<NamespaceId>> listed_;
+  std::size_t unexplained_ = 0, old_ = 0;
   double p99_us_ = -1;
   std::vector<HeldLock> rows_;
 };

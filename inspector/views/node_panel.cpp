@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "draw.h"
+#include "inputs.h"
 #include "panels.h"
 #include "range_summary.h"
 
@@ -176,11 +177,10 @@ class NodePanel final : public Panel {
   }
 
   void draw(Scene& scene) override {
-    if (std::exchange(shown_, scene.shown()) != scene.shown()) node_ = 0;
     const MirrorNode* node = scene.node();
     if (!node && scene.selection.node != 0) return draw_evicted(scene);
     if (!node) return summary_.draw(scene);
-    update(scene.mirror, *node);
+    update(scene, *node);
     const std::uint32_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
     const TreeIndex::Node* in_tree = place == TreeIndex::kNowhere ? nullptr : &scene.tree[place];
     draw_state(scene, *node);
@@ -207,8 +207,7 @@ class NodePanel final : public Panel {
   void draw_evicted(Scene& scene) {
     const Mirror& mirror = scene.mirror;
     const std::uint64_t id = scene.selection.node;
-    if (at_ != mirror.commits() || node_ != id) {
-      at_ = mirror.commits(), node_ = id;
+    if (computed_.changed(scene.shown(), mirror.commits(), id)) {
       history_ = mirror.history(id);
       const Ghost* const ghost = mirror.ghost(id);
       ghost_ = ghost ? *ghost : Ghost{};
@@ -235,9 +234,9 @@ class NodePanel final : public Panel {
     ImGui::EndChild();
   }
 
-  void update(const Mirror& mirror, const MirrorNode& node) {
-    if (at_ == mirror.commits() && node_ == node.id) return;
-    at_ = mirror.commits(), node_ = node.id;
+  void update(const Scene& scene, const MirrorNode& node) {
+    const Mirror& mirror = scene.mirror;
+    if (!computed_.changed(scene.shown(), mirror.commits(), node.id)) return;
     path_.clear(), lockers_.clear();
     for (std::uint32_t slot = slot_of(static_cast<NodeId>(node.id)); slot != 0 && path_.size() < kMostSteps;
          slot = mirror.node(slot).parent)
@@ -301,10 +300,9 @@ class NodePanel final : public Panel {
     dim(more);
   }
 
-  std::uint64_t at_ = 0, node_ = 0;     ///< commit and node for which the following members are valid
-  std::uint64_t shown_ = 0;             ///< Scene::shown
-  std::vector<std::uint64_t> path_;     ///< ids, root first
-  std::vector<std::uint64_t> lockers_;  ///< running requests that end in the node or below it
+  Inputs<std::uint64_t, std::uint64_t, std::uint64_t> computed_;  ///< of the members below: what is shown, commit, node
+  std::vector<std::uint64_t> path_;                               ///< ids, root first
+  std::vector<std::uint64_t> lockers_;                            ///< running requests that end in the node or below it
   std::vector<NodeMoment> history_;
   Ghost ghost_{};
   RangeSummary summary_;

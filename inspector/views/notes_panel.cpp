@@ -6,12 +6,16 @@
 
 #include <algorithm>
 
-#include "draw.h"
 #include "export_button.h"
+#include "list_table.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 namespace {
+
+using listing::Listing;
+using listing::Unit;
+using listing::Value;
 
 std::string when(const TimeAxis& axis, std::uint64_t commit) {
   return axis.by_clock() ? axis.length_words(axis.value_of(commit) - axis.first()) : "-";
@@ -37,45 +41,38 @@ void NotesPanel::draw(Scene& scene) {
     return nothing_here(
         "No notes yet. m marks the moment that is shown and asks for a name; n goes to the next note. "
         "The timeline and the time bar show them.");
-  constexpr ImGuiTableFlags kNoteFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("notes", 4, kNoteFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  const bool is_narrow = ImGui::GetContentRegionAvail().x < em() * 36;  // such as a phone's: no time
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * (is_narrow ? 5.F : 6.F));
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
-                          em() * 6);
-  ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 9.2F);
-  column_heads({{"commit", true}, {"after", true}, {"note"}, {""}});
   const TimeAxis axis(time.history);
   std::uint64_t removed = 0;
-  for (const Note& each : time.notes.all()) draw_row(scene, axis, each, removed);
-  ImGui::EndTable();
+  Listing<Note> list;
+  list.add("commit", Unit::count, [](const Note& note) { return note.commit; }).wide(6);
+  list.add("after", Unit::count, [&](const Note& note) { return when(axis, note.commit); }).wide(6, 36);
+  list.add("note", Unit::text, [](const Note& note) { return note.text.empty() ? "-" : note.text; })
+      .in_tone([](const Note& note) { return note.text.empty() ? listing::Tone::dim : listing::Tone::plain; });
+  list.add("", Unit::text, [](const Note&) { return Value(); }).wide(9.2F);
+  ListTable<Note>{
+      .id = "notes",
+      .columns = list,
+      .click =
+          [&](const Note& note) {
+            if (time.has(note.commit)) time.seek(note.commit);
+          },
+      .is_chosen = [&](const Note& note) { return note.commit == time.at; },
+      .explain =
+          [&](const Note& note) {
+            return note.text + (note.text.empty() ? "" : "\n") +
+                   (time.has(note.commit) ? "Goes to this moment." : "This moment of the live feed is no longer kept.");
+          },
+      .draw_cell =
+          [&](const std::string& head, const Note& note) {
+            if (!head.empty()) return false;
+            if (ImGui::SmallButton("rename")) scene.selection.naming = note.commit;
+            ImGui::SameLine(0, em() * 0.5F);
+            if (ImGui::SmallButton("remove")) removed = note.commit;
+            return true;
+          },
+  }
+      .draw(time.notes.all());
   if (removed != 0) time.notes.remove(removed);
-}
-
-void NotesPanel::draw_row(Scene& scene, const TimeAxis& axis, const Note& each, std::uint64_t& removed) {
-  Timeline& time = scene.time;
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  ImGui::PushID(static_cast<int>(each.commit));
-  const ImVec2 from = ImGui::GetCursorPos();
-  const bool goes = ImGui::Selectable("##go", each.commit == time.at, ImGuiSelectableFlags_None);
-  if (goes && time.has(each.commit)) time.seek(each.commit);
-  explain(time.has(each.commit) ? "Goes to this moment." : "This moment of the live feed is no longer kept.");
-  ImGui::SetCursorPos(from);
-  number(grouped(each.commit));
-  if (ImGui::TableNextColumn()) number(when(axis, each.commit));
-  ImGui::TableNextColumn();
-  text(fitted(each.text.empty() ? "-" : each.text, ImGui::GetContentRegionAvail().x),
-       each.text.empty() ? palette().dim : palette().text);
-  if (!each.text.empty()) explain(each.text);
-  ImGui::TableNextColumn();
-  if (ImGui::SmallButton("rename")) scene.selection.naming = each.commit;
-  ImGui::SameLine(0, em() * 0.5F);
-  if (ImGui::SmallButton("remove")) removed = each.commit;
-  ImGui::PopID();
 }
 
 void NoteField::draw(Scene& scene, float bottom) {

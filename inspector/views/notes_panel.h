@@ -1,7 +1,5 @@
 #pragma once
 
-#include <account/time_axis.h>
-
 #include <array>
 #include <cstdint>
 
@@ -14,9 +12,6 @@ class NotesPanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override;
   void draw(Scene& scene) override;
-
- private:
-  void draw_row(Scene& scene, const TimeAxis& axis, const Note& each, std::uint64_t& removed);
 };
 
 /// A field for the name of a note, above the time bar.

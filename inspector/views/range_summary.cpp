@@ -4,23 +4,23 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>
-#include <mirror/names.h>
 
 #include <algorithm>
 #include <string>
 
-#include "draw.h"
 #include "export_button.h"
+#include "list_table.h"
 
 namespace canopy::inspector {
 namespace {
 
-constexpr ImGuiTableFlags kSummaryFlags = ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_RowBg;
+using listing::Listing;
+using listing::Tone;
+using listing::Unit;
 
 /// One line: a figure of the range, and of the whole time.
 struct Line {
-  const char* label;
-  std::string range, whole;
+  std::string label, range, whole;
   const char* help;
 };
 
@@ -67,33 +67,17 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole,
   return lines;
 }
 
-void heads(bool both, const char* label) {
-  if (both) column_heads({{label}, {"range", true}, {"whole", true}});
-  else column_heads({{label}, {"whole", true}});
-}
-
-/// Draws a row: the range's figure, and in a faint colour that of the whole time.
-void draw_line(const std::string& label, const std::string& range, const std::string& whole, bool both,
-               const char* help) {
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  dim(fitted(label, ImGui::GetContentRegionAvail().x));
-  explain(help);
-  ImGui::TableNextColumn();
-  number(range);
-  if (!both) return;
-  ImGui::TableNextColumn();
-  ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
-  number(whole);
-  ImGui::PopStyleColor();
-}
-
-bool begin_table(const char* name, bool both) {
-  if (!ImGui::BeginTable(name, both ? 3 : 2, kSummaryFlags)) return false;
-  ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
-  if (both) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
-  return true;
+/// Draws lines under a heading: figures of the range, if there is one, and in a faint colour those of the whole time.
+void draw_lines(const char* id, const char* head, const std::vector<Line>& lines, bool both) {
+  Listing<Line> list;
+  list.add(head, Unit::text, [](const Line& line) { return line.label; })
+      .in_tone(Tone::dim)
+      .explained([](const Line& line) { return line.help; });
+  if (both) list.add("range", Unit::count, [](const Line& line) { return line.range; }).wide(4.4F);
+  list.add("whole", Unit::count, [](const Line& line) { return line.whole; })
+      .wide(4.4F)
+      .in_tone(both ? Tone::dim : Tone::plain);
+  ListTable<Line>{.id = id, .columns = list, .scrolls = false}.draw(lines);
 }
 
 }  // namespace
@@ -122,30 +106,25 @@ void RangeSummary::draw(Scene& scene) {
 
 void RangeSummary::draw_figures(const Scene& scene) {
   const bool both = scene.figures.has_range();
-  if (!begin_table("figures", both)) return;
-  heads(both, scene.selection.space ? "this tenant" : "all tenants");
-  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole(), scene.mirror))
-    draw_line(line.label, line.range, line.whole, both, line.help);
-  ImGui::EndTable();
+  draw_lines("figures", scene.selection.space ? "this tenant" : "all tenants",
+             lines_of(scene.figures.range(), scene.figures.whole(), scene.mirror), both);
 }
 
 void RangeSummary::draw_reasons(const Scene& scene) {
   const RangeFigures &range = scene.figures.range(), &whole = scene.figures.whole();
   const auto missed = [](const RangeFigures& of) { return of.counts[Count::prompt] - of.counts[Count::hit]; };
   if (missed(whole) == 0) return;
-  const bool both = scene.figures.has_range();
-  if (!begin_table("reasons", both)) return;
-  heads(both, "missed tokens");
   std::vector<std::size_t> reasons;
   for (std::size_t reason = 0; reason < kReasons; ++reason)
     if (whole.missed[reason] > 0) reasons.push_back(reason);
   std::sort(reasons.begin(), reasons.end(), [&](std::size_t a, std::size_t b) {
     return whole.missed[a] != whole.missed[b] ? whole.missed[a] > whole.missed[b] : a < b;
   });
+  std::vector<Line> lines;
   for (const std::size_t reason : reasons)
-    draw_line(reason_name(reason), percent(range.missed[reason], missed(range)),
-              percent(whole.missed[reason], missed(whole)), both, "Share of the missed prompt tokens, by reason.");
-  ImGui::EndTable();
+    lines.push_back({reason_name(reason), percent(range.missed[reason], missed(range)),
+                     percent(whole.missed[reason], missed(whole)), "Share of the missed prompt tokens, by reason."});
+  draw_lines("reasons", "missed tokens", lines, scene.figures.has_range());
 }
 
 void RangeSummary::draw_lists(Scene& scene) {
@@ -183,62 +162,42 @@ void RangeSummary::draw_lists(Scene& scene) {
 }
 
 void RangeSummary::draw_what_if(const Scene& scene) {
-  const bool both = scene.figures.has_range();
   const std::uint32_t page = scene.mirror.page_size();
   const std::vector<WhatIf> range = what_if(scene.figures.all_tenants(), page),
                             whole = what_if(scene.figures.whole_tenants(), page);
   if (whole.empty()) return nothing_here("No request has arrived yet.");
-  if (!begin_table("what if", both)) return;
-  heads(both, "hit rate with");
   const auto words = [](const WhatIf& each) {
     return fmt::format("{}{:.1f} %", each.at_most ? "< " : "", each.hit_rate * 100);
   };
+  std::vector<Line> lines;
   for (std::size_t i = 0; i < whole.size(); ++i)
-    draw_line(whole[i].with, range.empty() ? "-" : words(range[i]), words(whole[i]), both, whole[i].help.c_str());
-  ImGui::EndTable();
+    lines.push_back({whole[i].with, range.empty() ? "-" : words(range[i]), words(whole[i]), whole[i].help.c_str()});
+  draw_lines("what if", "hit rate with", lines, scene.figures.has_range());
   wrapped("Estimated as for LRU. Another policy keeps less in a larger pool.", palette().dim);
 }
 
 void RangeSummary::draw_prefixes(Scene& scene, const std::vector<PrefixFigure>& rows) {
-  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
-  if (!ImGui::BeginTable("most", 4, kSummaryFlags | ImGuiTableFlags_ScrollY)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.6F);
-  ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.4F);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  column_heads({{"prefix"}, {narrow ? "" : "tenant"}, {"times", true}, {"tokens", true}});
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows.size()));
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const PrefixFigure& prefix = rows[static_cast<std::size_t>(i)];
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      ImGui::PushID(i);
-      if (ImGui::Selectable("##prefix", false, ImGuiSelectableFlags_SpanAllColumns)) {
-        // An evicted node is seen just before it left.
-        const std::uint64_t seen = list_ == List::waste ? prefix.commit - 1 : prefix.commit;
-        if (scene.mirror.find(prefix.node) == nullptr && scene.time.has(seen)) scene.time.seek(seen);
-        scene.selection.show_tier(false);
-        scene.selection.select_node(prefix.node);
-      }
-      ImGui::PopID();
-      explain(fmt::format("Depth {} to {}, {}: at least {} tokens{}. Last at commit {}.", grouped(prefix.begin),
-                          grouped(std::uint64_t{prefix.begin} + prefix.length), space_name(scene.mirror, prefix.space),
-                          grouped(prefix.sure()),
-                          prefix.over > 0 ? fmt::format(", at most {}", grouped(prefix.tokens)) : "",
-                          grouped(prefix.commit)));
-      ImGui::SameLine(0, 0);
-      text(node_name(prefix.node));
-      ImGui::TableNextColumn();
-      dim(fitted(space_name(scene.mirror, prefix.space), ImGui::GetContentRegionAvail().x));
-      ImGui::TableNextColumn();
-      number(grouped(prefix.times));
-      ImGui::TableNextColumn();
-      number(brief(static_cast<double>(prefix.sure())));
-    }
-  ImGui::EndTable();
+  ListTable<PrefixFigure>{
+      .id = "most",
+      .columns = prefixes_listing(scene.time.history),
+      .click =
+          [&](const PrefixFigure& prefix) {
+            // An evicted node is seen just before it left.
+            const std::uint64_t seen = list_ == List::waste ? prefix.commit - 1 : prefix.commit;
+            if (scene.mirror.find(prefix.node) == nullptr && scene.time.has(seen)) scene.time.seek(seen);
+            scene.selection.show_tier(false);
+            scene.selection.select_node(prefix.node);
+          },
+      .explain =
+          [&](const PrefixFigure& prefix) {
+            return fmt::format("Depth {} to {}, {}: at least {} tokens{}. Last at commit {}.", grouped(prefix.begin),
+                               grouped(std::uint64_t{prefix.begin} + prefix.length),
+                               scene.mirror.space_name(prefix.space), grouped(prefix.sure()),
+                               prefix.over > 0 ? fmt::format(", at most {}", grouped(prefix.tokens)) : "",
+                               grouped(prefix.commit));
+          },
+  }
+      .draw(rows);
 }
 
 }  // namespace canopy::inspector

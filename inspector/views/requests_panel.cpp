@@ -9,11 +9,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "draw.h"
 #include "export_button.h"
+#include "list_table.h"
 #include "panels.h"
 
 namespace canopy::inspector {
+
+using listing::Listing;
+using listing::Share;
+using listing::Tone;
+using listing::Unit;
+using listing::Value;
+
 bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
   for (std::size_t i = 0; i < groups_.size() && i < chips_.size(); ++i)
     if (groups_[i].miss == miss) return at = chips_[i], true;
@@ -33,17 +40,17 @@ bool RequestsPanel::is_listed(const MirrorRequest& request, Units page_size) con
 
 void RequestsPanel::list(const Scene& scene) {
   const Mirror& mirror = scene.mirror;
-  if (at_ == mirror.commits() && listed_ == filter_ && new_ == 0 && !scene.selection.reveal_request) return;
-  at_ = mirror.commits();
+  const bool same = !filtered_.changed(filter_);
+  if (!listed_.changed(mirror.commits()) && same && new_ == 0 && !scene.selection.reveal_request) return;
   groups_ = mirror.misses(filter_.space, [&](const MirrorRequest& request) {
     return filter_.range.empty() || filter_.range.has(request.begun_at);
   });
   const std::vector<MirrorRequest>& requests = mirror.requests();
   const std::uint64_t chosen = scene.selection.request;
   const bool chosen_listed = chosen != 0 && std::find(rows_.begin(), rows_.end(), chosen) != rows_.end();
-  const bool holds = listed_ == filter_ && !rows_.empty() && held_.holds(scene.moves(), chosen_listed) &&
+  const bool holds = same && !rows_.empty() && held_.holds(scene.moves(), chosen_listed) &&
                      (!scene.selection.reveal_request || chosen_listed);
-  listed_ = filter_, new_ = 0;
+  new_ = 0;
   if (!holds) rows_.clear(), held_.listed();
   for (std::size_t i = requests.size(); i-- > 0;) {
     if (holds && requests[i].id <= rows_.front()) break;
@@ -136,72 +143,59 @@ void RequestsPanel::draw(Scene& scene) {
                                     : "No request has arrived yet.");
 }
 
-void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  const MirrorRequest* const known = scene.mirror.request(id);
-  if (!known) return dim(fmt::format("{}", id));  // forgotten while the list held still
-  const MirrorRequest& request = *known;
-  ImGui::PushID(static_cast<int>(request.id));
-  if (ImGui::Selectable("##row", request.id == scene.selection.request, ImGuiSelectableFlags_SpanAllColumns))
-    scene.selection.select_request(request);
-  const std::string why = scene.mirror.why_missed(request);
-  explain(
-      fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} belong to the tree, {} "
-                  "are known. Reason for the miss: {}.",
-                  request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
-                  grouped(request.committed), grouped(request.known), why));
-  ImGui::PopID();
-  ImGui::SameLine(0, 0);
-  text(std::to_string(request.id));
-  ImGui::TableNextColumn();
-  dim(fitted(space_name(scene.mirror, request.space), ImGui::GetContentRegionAvail().x));
-  ImGui::TableNextColumn();
-  number(grouped(request.prompt));
-  ImGui::TableNextColumn();
-  number(grouped(request.matched));
-  ImGui::TableNextColumn();
-  number(fmt::format("{:.0f} %", request.prompt ? 100.0 * request.matched / request.prompt : 0.0));
-  ImGui::TableNextColumn();
-  text(phase_word(request), request.ended() ? palette().dim : palette().text);
-  ImGui::TableNextColumn();
-  dim(fitted(why, ImGui::GetContentRegionAvail().x));
+namespace {
+
+std::string about(const Mirror& mirror, std::uint64_t id) {
+  const MirrorRequest* request = mirror.request(id);
+  if (!request) return fmt::format("Request {} is no longer remembered.", id);
+  return fmt::format(
+      "Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} belong to the tree, {} are known. "
+      "Reason for the miss: {}.",
+      id, grouped(request->matched), grouped(request->prompt), grouped(request->computed), grouped(request->committed),
+      grouped(request->known), mirror.why_missed(*request));
 }
 
+}  // namespace
+
 void RequestsPanel::draw_table(Scene& scene) {
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  const float room = ImGui::GetContentRegionAvail().x;
-  if (!ImGui::BeginTable("requests", 7, kFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
-  ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
-  ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-  const ImGuiTableColumnFlags dropped = room < em() * 36 ? ImGuiTableColumnFlags_Disabled : 0;
-  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 4.2F);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
-  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed | dropped, em() * 5);
-  ImGui::TableSetupColumn("miss reason");
-  column_heads({{"id"},
-                {"namespace"},
-                {"prompt", true},
-                {"hit", true},
-                {dropped ? "hit" : "", true},
-                {"state"},
-                {"miss reason"}});
-  if (std::exchange(scene.selection.reveal_request, false)) {
-    const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
-    const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-    const float y = static_cast<float>(at - rows_.begin()) * row, seen = ImGui::GetWindowHeight() - 2 * row;
-    if (at != rows_.end() && (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen))
-      ImGui::SetScrollY(std::max(0.F, y - seen / 2));
+  using Id = std::uint64_t;
+  using R = MirrorRequest;
+  const Mirror& mirror = scene.mirror;
+  // A request may be forgotten while the list holds still.
+  const auto of = [&](auto value) {
+    return
+        [&mirror, value](const Id& id) { return mirror.request(id) ? Value(value(*mirror.request(id))) : Value(""); };
+  };
+  const auto fades = [&](const Id& id) {
+    return mirror.request(id) && !mirror.request(id)->ended() ? Tone::plain : Tone::dim;
+  };
+  Listing<Id> list;
+  list.add("id", Unit::text, [](const Id& id) { return std::to_string(id); }).wide(4.4F);
+  list.add("namespace", Unit::text, of([&](const R& r) { return mirror.space_name(r.space); }))
+      .wide(6)
+      .in_tone(Tone::dim);
+  list.add("prompt", Unit::count, of([](const R& r) { return r.prompt; })).wide(4.2F);
+  list.add("hit", Unit::count, of([](const R& r) { return r.matched; })).wide(4.2F, 36);
+  list.add("rate", Unit::count, of([](const R& r) { return Share{r.matched, r.prompt}; })).wide(3.6F);
+  list.add("state", Unit::text, of([](const R& r) { return phase_word(r); })).wide(5, 36).in_tone(fades);
+  list.add("miss reason", Unit::text, of([&](const R& r) { return mirror.why_missed(r); })).in_tone(Tone::dim);
+  std::ptrdiff_t in_sight = -1;
+  if (std::exchange(scene.selection.reveal_request, false))
+    if (const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request); at != rows_.end())
+      in_sight = at - rows_.begin();
+  ListTable<Id>{
+      .id = "requests",
+      .columns = list,
+      .click =
+          [&](const Id& id) {
+            if (const MirrorRequest* request = mirror.request(id)) scene.selection.select_request(*request);
+          },
+      .is_chosen = [&](const Id& id) { return id == scene.selection.request; },
+      .explain = [&](const Id& id) { return about(mirror, id); },
+      .held = &held_,
+      .in_sight = in_sight,
   }
-  held_.look();
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows_.size()));
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, rows_[static_cast<std::size_t>(i)]);
-  ImGui::EndTable();
+      .draw(rows_);
 }
 
 PanelInfo requests_panel() {

@@ -8,6 +8,7 @@
 #include <imgui.h>
 
 #include "held_list.h"
+#include "inputs.h"
 #include "panel.h"
 
 namespace canopy::inspector {
@@ -37,10 +38,10 @@ class RequestsPanel final : public Panel {
   void draw_reasons(Scene& scene);
   void draw_verdict(const Scene& scene);
   void draw_table(Scene& scene);
-  static void draw_row(Scene& scene, std::uint64_t id);
 
-  Filter filter_, listed_;
-  std::uint64_t at_ = ~std::uint64_t{0};
+  Filter filter_;
+  Inputs<Filter> filtered_;
+  Inputs<std::uint64_t> listed_;
   std::vector<std::uint64_t> rows_;
   HeldList held_;
   std::size_t new_ = 0;  ///< requests that arrived while the list holds still

@@ -6,40 +6,49 @@
 #include <algorithm>
 #include <cmath>
 
-#include "draw.h"
-
 namespace canopy::inspector {
 namespace {
 
-/// Columns of the table of shares.
-struct At {
-  enum Column : std::size_t { kName, kBar, kCached, kAbove, kFloor, kCeiling, kPaid, kTaken, kBelow };
-};
-
-double value_of(const TenantShares::Row& row, std::size_t column) {
-  switch (column) {
-    case At::kAbove:
-      return row.above();
-    case At::kFloor:
-      return static_cast<double>(row.floor);
-    case At::kCeiling:
-      return static_cast<double>(row.ceiling);
-    case At::kPaid:
-      return static_cast<double>(row.paid);
-    case At::kTaken:
-      return static_cast<double>(row.taken);
-    case At::kBelow:
-      return static_cast<double>(row.below_floor);
-    default:
-      return static_cast<double>(row.cached);
-  }
-}
-
-std::string share_amount(std::uint64_t tokens) { return tokens == 0 ? "-" : brief(static_cast<double>(tokens)); }
-
-/// Returns the distance from the share with its sign.
-std::string share_distance(double above) {
-  return std::abs(above) < 0.5 ? "0" : (above > 0 ? "+" : "-") + brief(std::abs(above));
+listing::Listing<TenantShares::Row> columns() {
+  using Row = TenantShares::Row;
+  using listing::Tone, listing::Unit, listing::Value, listing::unless_zero;
+  listing::Listing<Row> list;
+  const auto tokens = [&](const char* head, std::uint64_t Row::* which) -> listing::Column<Row>& {
+    return list.add(head, Unit::tokens, [which](const Row& row) { return unless_zero(row.*which); });
+  };
+  list.add("tenant", Unit::text, [](const Row& row) { return row.name; })
+      .means("A tenant of the engine's file, or every other one for itself.")
+      .explained([](const Row& row) { return row.name; });
+  list.add("share", Unit::text, [](const Row& row) { return row.cached; })  // drawn as a bar
+      .means("Bar: what it has. Tall line: its share. Line below: its floor. Red line: its ceiling.")
+      .explained([](const Row& row) {
+        return fmt::format("{}: {} of its share of {} tokens", row.name, grouped(row.cached),
+                           grouped(static_cast<std::uint64_t>(std::llround(row.share))));
+      });
+  tokens("cached", &Row::cached).wide(4.2F).means("Tokens in the tree at this moment.");
+  list.add("above", Unit::tokens, [](const Row& row) { return listing::Change{row.above()}; })
+      .wide(4.4F)
+      .means(
+          "Distance from its share: its floor and, by weight, its part of what the floors of all tenants that have "
+          "something leave. The tenant furthest above, by weight, loses first.")
+      .in_tone([](const Row& row) {
+        return row.below_floor > 0   ? Tone::bad
+               : row.above() >= 0.5  ? Tone::warn
+               : row.above() <= -0.5 ? Tone::good
+                                     : Tone::plain;
+      });
+  tokens("floor", &Row::floor).wide(3.8F, 28).means("Tokens that are not evicted for other tenants.");
+  list.add("ceiling", Unit::tokens,
+           [](const Row& row) { return row.ceiling == kUnlimited ? Value() : Value(row.ceiling); })
+      .wide(4.2F, 36)
+      .means("Most tokens that it may have; with more it evicts its own.");
+  tokens("paid", &Row::paid).wide(4).means("Tokens that it lost because another tenant needed room.");
+  tokens("taken", &Row::taken).wide(4, 28).means("Tokens that other tenants lost because it needed room.");
+  tokens("below floor", &Row::below_floor)
+      .wide(5.5F)
+      .if_any()
+      .means("Part of what it lost that its floor protected: nothing else could leave.");
+  return list;
 }
 
 }  // namespace
@@ -75,97 +84,35 @@ void TenantShares::list(const Scene& scene) {
     if (const std::uint32_t tenant = scene.mirror.spaces()[space].tenant;
         tenant > 0 && tenant < by_number.size() && by_number[tenant])
       by_number[tenant]->colour = palette().of(NamespaceId{static_cast<std::uint32_t>(space)});
-  sort();
-}
-
-void TenantShares::sort() {
-  std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-    const Row &first = order_.falling ? a : b, &second = order_.falling ? b : a;
-    if (order_.column == At::kName && first.name != second.name) return first.name > second.name;
-    const double one = value_of(first, order_.column), other = value_of(second, order_.column);
-    return one != other ? one > other : a.tenant < b.tenant;
-  });
 }
 
 void TenantShares::draw(Scene& scene) {
   list(scene);
+  if (sorted_.changed(scene.mirror.commits(), scene.figures.version(), order_)) sort(rows_, columns(), order_);
   const auto above = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.above() >= 0.5; });
   dim(fitted(fmt::format("{} of {} above their share", above, plural(rows_.size(), "tenant")),
              ImGui::GetContentRegionAvail().x));
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool beside = room.x > em() * 62;
   ImGui::BeginChild("shares", beside ? ImVec2(room.x - em() * 25, 0) : ImVec2(0, room.y * 0.56F));
-  draw_table(ImGui::GetContentRegionAvail().x);
+  ListTable<Row>{
+      .id = "shares",
+      .columns = columns(),
+      .draw_cell =
+          [&](const std::string& head, const Row& row) {
+            if (head == "tenant") swatch(row.colour, fitted(row.name, ImGui::GetContentRegionAvail().x - em() * 1.2F));
+            else if (head == "share") draw_bar(row);
+            else return false;
+            return true;
+          },
+      .order = &order_,
+  }
+      .draw(rows_);
   ImGui::EndChild();
   if (beside) ImGui::SameLine(0, em());
   ImGui::BeginChild("paid");
   paid_.draw(scene);
   ImGui::EndChild();
-}
-
-void TenantShares::draw_table(float width) {
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("shares", 9, kFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  const bool broken = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.below_floor > 0; });
-  ImGui::TableSetupColumn("tenant", 0, 1.2F);
-  ImGui::TableSetupColumn("share", 0, 1.6F);
-  constexpr float kWidths[] = {4.2F, 4.4F, 3.8F, 4.2F, 4.F, 4.F, 5.5F};
-  for (std::size_t i = 0; i < std::size(kWidths); ++i) {
-    const std::size_t column = i + At::kCached;
-    const bool hidden = (column == At::kBelow && !broken) || (column == At::kCeiling && width < em() * 36) ||
-                        ((column == At::kFloor || column == At::kTaken) && width < em() * 28);
-    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | (hidden ? ImGuiTableColumnFlags_Disabled : 0),
-                            kWidths[i] * em());
-  }
-  if (sorted_heads(
-          {{"tenant", false, "A tenant of the engine's file, or every other one for itself."},
-           {"share", false, "Bar: what it has. Tall line: its share. Line below: its floor. Red line: its ceiling."},
-           {"cached", true, "Tokens in the tree at this moment."},
-           {"above", true,
-            "Distance from its share: its floor and, by weight, its part of what the floors of all tenants that have "
-            "something leave. The tenant furthest above, by weight, loses first."},
-           {"floor", true, "Tokens that are not evicted for other tenants."},
-           {"ceiling", true, "Most tokens that it may have; with more it evicts its own."},
-           {"paid", true, "Tokens that it lost because another tenant needed room."},
-           {"taken", true, "Tokens that other tenants lost because it needed room."},
-           {"below floor", true, "Part of what it lost that its floor protected: nothing else could leave."}},
-          order_))
-    sort();
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows_.size()));
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(rows_[static_cast<std::size_t>(i)]);
-  ImGui::EndTable();
-}
-
-void TenantShares::draw_row(const Row& row) const {
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  swatch(row.colour, fitted(row.name, ImGui::GetContentRegionAvail().x - em() * 1.2F));
-  explain(row.name);
-  ImGui::TableNextColumn();
-  draw_bar(row);
-  explain(fmt::format("{}: {} of its share of {} tokens", row.name, grouped(row.cached),
-                      grouped(static_cast<std::uint64_t>(std::llround(row.share)))));
-  const auto column = [](const std::string& words) {
-    ImGui::TableNextColumn();
-    number(words);
-  };
-  column(share_amount(row.cached));
-  ImGui::TableNextColumn();
-  ImGui::PushStyleColor(ImGuiCol_Text, row.below_floor > 0   ? palette().bad
-                                       : row.above() >= 0.5  ? palette().warn
-                                       : row.above() <= -0.5 ? palette().good
-                                                             : palette().text);
-  number(share_distance(row.above()));
-  ImGui::PopStyleColor();
-  column(share_amount(row.floor));
-  column(row.ceiling == kUnlimited ? "-" : brief(static_cast<double>(row.ceiling)));
-  column(share_amount(row.paid));
-  column(share_amount(row.taken));
-  column(share_amount(row.below_floor));
 }
 
 void TenantShares::draw_bar(const Row& row) const {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "evicted_for.h"
+#include "list_table.h"
 #include "scene.h"
-#include "sorted_table.h"
 
 namespace canopy::inspector {
 
@@ -32,12 +32,10 @@ class TenantShares {
 
  private:
   void list(const Scene& scene);
-  void sort();
-  void draw_table(float width);
-  void draw_row(const Row& row) const;
   void draw_bar(const Row& row) const;
 
-  TableOrder order_{2, true};
+  ListOrder order_{"cached"};
+  Inputs<std::uint64_t, std::uint64_t, ListOrder> sorted_;
   std::vector<Row> rows_;
   EvictedFor paid_;
   double scale_ = 1;  ///< tokens of a whole bar

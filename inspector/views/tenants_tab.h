@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "evicted_for.h"
+#include "inputs.h"
+#include "list_table.h"
 #include "panel.h"
-#include "sorted_table.h"
 #include "tenant_shares.h"
 
 namespace canopy::inspector {
@@ -21,22 +22,21 @@ class TenantsTab final : public Panel {
   void draw(Scene& scene) override;
   /// Rows as they were last drawn, from top to bottom.
   const std::vector<TenantFigures>& rows() const { return rows_; }
-  TableOrder& order() { return order_; }
+  ListOrder& order() { return order_; }
   /// Chooses between the figures of namespaces, and the shares or, without shares, losses for other namespaces.
   void show_shares(bool shares) { shares_shown_ = shares; }
   const TenantShares& shares() const { return shares_; }
   const EvictedFor& paid() const { return paid_; }  ///< without shares
 
  private:
+  static listing::Listing<TenantFigures> columns(const Scene& scene);
   void list(const Scene& scene);
   void draw_choice(const char* other, const char* help);
   void draw_use(Scene& scene);
-  void draw_row(Scene& scene, const TenantFigures& tenant, std::uint64_t held) const;
 
   std::array<char, 64> find_{};
-  std::string found_;
-  TableOrder order_{2, true}, ordered_;
-  std::uint64_t version_ = ~std::uint64_t{0};
+  ListOrder order_{"prompt tokens"};
+  Inputs<std::uint64_t, ListOrder, std::string> listed_;
   std::vector<TenantFigures> rows_;
   TenantShares shares_;
   EvictedFor paid_;

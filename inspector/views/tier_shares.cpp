@@ -101,10 +101,9 @@ TierShares::Part part_of(const MirrorNode& node, MirrorNode::Brought brought, st
 }  // namespace
 
 void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t group) {
-  if (shown_ == &shown && commits_ == shown.commits() && group_ == group && known_ == (other && shown.has_words()))
-    return;
-  shown_ = &shown, commits_ = shown.commits(), group_ = group;
-  known_ = other && shown.has_words();
+  const bool known = other && shown.has_words();
+  if (!computed_.changed(&shown, shown.commits(), group, known)) return;
+  known_ = known;
   shares_.assign(known_ ? shown.slots() : 0, 0);
   stored_.assign(known_ ? shown.slots() : 0, {});
   if (!known_) return;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "inputs.h"
+
 namespace canopy::inspector {
 
 /// The part of each node that the other tier also contains. It starts at the node's beginning, because a prefix without
@@ -27,9 +29,7 @@ class TierShares {
   Part stored(std::uint32_t slot) const { return slot < stored_.size() ? stored_[slot] : Part{}; }
 
  private:
-  const Mirror* shown_ = nullptr;
-  std::uint64_t commits_ = ~std::uint64_t{0};
-  std::size_t group_ = 0;
+  Inputs<const Mirror*, std::uint64_t, std::size_t, bool> computed_;
   bool known_ = false;
   std::vector<float> shares_;  ///< shares by slot
   std::vector<Part> stored_;   ///< parts by slot

@@ -6,15 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "draw.h"
+#include "inputs.h"
+#include "list_table.h"
 #include "panels.h"
 #include "timeline_tracks.h"
 
 namespace canopy::inspector {
 namespace {
 
+using listing::Unit;
+
 /// Pages of a group in the host tier.
 struct HostPool {
+  std::string name;
   std::uint64_t resident, moving, limit;
 };
 
@@ -62,8 +66,7 @@ class TiersPanel final : public Panel {
     ImGui::Dummy({0, em() * 0.8F});
     const ImVec2 from = ImGui::GetCursorScreenPos();
     const TimeScale scale{axis.first(), axis.last(), from.x + em() * kLabels, from.x + room.x};
-    if (commits_ != history.commits() || width_ != room.x) {
-      commits_ = history.commits(), width_ = room.x;
+    if (summed_.changed(history.commits(), room.x)) {
       columns_ = columns_of(history, axis, axis.first(), axis.last(),
                             static_cast<std::size_t>(std::max(1.F, room.x / std::max(2.F, em() / 6))));
     }
@@ -99,35 +102,29 @@ class TiersPanel final : public Panel {
     list->AddLine({x, from.y}, {x, y}, colours.selected, std::max(1.5F, em() / 8));
   }
 
-  static constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-
   static void draw_pools(const Mirror& mirror) {
-    if (!ImGui::BeginTable("pools", 4, kFlags)) return;
-    const float label = em() * kLabels - 2 * ImGui::GetStyle().CellPadding.x;  // the bar is above the charts
-    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, label);
-    ImGui::TableSetupColumn("");
-    ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 7.5F);
-    ImGui::TableSetupColumn("moving", ImGuiTableColumnFlags_WidthFixed, em() * 4);
-    column_heads({{"on the host"}, {""}, {"tokens", true}, {"moving", true}});
+    const std::uint64_t page = mirror.page_size();
+    std::vector<HostPool> pools;
     for (std::size_t g = 0; g < mirror.groups(); ++g) {
       const CounterValues& counters = mirror.counters();
-      const HostPool pool{counters.at(Counter::resident_pages_host, g), counters.at(Counter::moving_pages_host, g),
-                          counters.at(Counter::limit_pages_host, g)};
-      const std::uint64_t page = mirror.page_size();
-      const auto in_tokens = [&](std::uint64_t pages) { return brief(static_cast<double>(pages * page)); };
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      text(fitted(mirror.pool(g).name, ImGui::GetContentRegionAvail().x));
-      ImGui::TableNextColumn();
-      bar(pool, std::max(em(), ImGui::GetContentRegionAvail().x));
-      explain(fmt::format("{} of {} are resident, copies are filling {}", grouped(pool.resident),
-                          plural(pool.limit, "page"), grouped(pool.moving)));
-      ImGui::TableNextColumn();
-      number(fmt::format("{} of {}", in_tokens(pool.resident), in_tokens(pool.limit)));
-      ImGui::TableNextColumn();
-      number(in_tokens(pool.moving));
+      pools.push_back({mirror.pool(g).name, counters.at(Counter::resident_pages_host, g),
+                       counters.at(Counter::moving_pages_host, g), counters.at(Counter::limit_pages_host, g)});
     }
-    ImGui::EndTable();
+    listing::Listing<HostPool> list;
+    const float padding = 2 * ImGui::GetStyle().CellPadding.x / em();  // the bar is above the charts
+    list.add("on the host", Unit::text, [](const HostPool& pool) { return pool.name; }).wide(kLabels - padding);
+    list.add("", Unit::text, [](const HostPool&) { return std::string(); }).explained([](const HostPool& pool) {
+      return fmt::format("{} of {} are resident, copies are filling {}", grouped(pool.resident),
+                         plural(pool.limit, "page"), grouped(pool.moving));
+    });
+    list.add("tokens", Unit::tokens, [page](const HostPool& pool) { return pool.resident * page; }).wide(4);
+    list.add("limit", Unit::tokens, [page](const HostPool& pool) { return pool.limit * page; }).wide(4);
+    list.add("moving", Unit::tokens, [page](const HostPool& pool) { return pool.moving * page; }).wide(4);
+    const auto draw_cell = [](const std::string& head, const HostPool& pool) {
+      if (head.empty()) bar(pool, std::max(em(), ImGui::GetContentRegionAvail().x));
+      return head.empty();
+    };
+    ListTable<HostPool>{.id = "pools", .columns = list, .draw_cell = draw_cell, .scrolls = false}.draw(pools);
   }
 
   static void draw_health(const Mirror& mirror) {
@@ -155,8 +152,7 @@ class TiersPanel final : public Panel {
   }
 
   static constexpr float kLabels = 9;  // width of the first column, in ems
-  std::uint64_t commits_ = 0;
-  float width_ = 0;
+  Inputs<std::uint64_t, float> summed_;
   std::vector<TimeColumn> columns_;
 };
 

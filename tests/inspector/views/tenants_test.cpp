@@ -56,16 +56,16 @@ TEST_CASE("tenants are sorted by any column, both ways, and filtered by a part o
     shown.draw();
   };
   click_head("requests");
-  shown.app->panel<TenantsTab>().order() = {1, true};
+  shown.app->panel<TenantsTab>().order() = {"requests", true};
   shown.draw();
   CHECK(names(tab).front() == "many");
-  tab.order() = {3, true};  // hit rate
+  tab.order() = {"hit", true};
   shown.draw();
   CHECK(names(tab).front() == "found");
-  tab.order() = {3, false};
+  tab.order() = {"hit", false};
   shown.draw();
   CHECK(names(tab).back() == "found");
-  tab.order() = {0, false};
+  tab.order() = {"tenant", false};
   shown.draw();
   CHECK(names(tab) == std::vector<std::string>{"found", "large", "many"});
 }
