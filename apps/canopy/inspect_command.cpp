@@ -2,7 +2,6 @@
 
 #include <account/chrome_trace.h>
 #include <account/range_page.h>
-#include <account/tables.h>
 #include <account/time_axis.h>
 #include <account/two_pasts.h>
 #include <canopy/base/atomic_file.h>

@@ -22,7 +22,7 @@ namespace canopy::inspector {
 ///   prompt tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's missed
 ///   tokens are left out until its reason is final: it is known, or the request has ended. A flush is a reason of its
 ///   own here, and `evicted` there.
-/// - `inserted`: not nodes that were there when this reader came (MirrorNode::told_late).
+/// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late).
 /// - Tokens that leave have a cause (EvictionCause). `evicted` is any cause, in the first group; an exporter has each
 ///   group, and flushed tokens apart. Ages are those that are known: by token here, also at a flush; by page in an
 ///   exporter, and not at a flush.

@@ -118,7 +118,7 @@ void History::begin_again(bool known) {
 void History::added(const MirrorNode& node) {
   held_[see(node.space)] += node.length;
   if (totals_) ++ends_[node.end()];
-  if (node.told_late) return;
+  if (node.reported_late) return;
   Bucket& bucket = now();
   bucket.counts[Count::inserted] += node.length;
   bucket.of(row_of(node.space))[Count::inserted] += node.length;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "held_locks.h"
-#include "told_lines.h"
+#include "feed_lines.h"
 
 namespace canopy::inspector {
 

@@ -1,4 +1,3 @@
-#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>

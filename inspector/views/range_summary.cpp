@@ -1,6 +1,5 @@
 #include "range_summary.h"
 
-#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>

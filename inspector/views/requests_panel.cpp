@@ -1,6 +1,5 @@
 #include "requests_panel.h"
 
-#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>

@@ -1,6 +1,5 @@
 #include "tenants_tab.h"
 
-#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>

@@ -1,7 +1,6 @@
 #include "timeline_panel.h"
 
 #include <account/chrome_trace.h>
-#include <account/tables.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <account/listings.h>

@@ -1,4 +1,4 @@
-/* What a scheduler and an operator do: orders of waiting requests, pins, a lower limit, tenants. */
+/* For schedulers and operators: orders of waiting requests, pins, a lower limit, tenants. */
 #include <string.h>
 
 #include "check.h"

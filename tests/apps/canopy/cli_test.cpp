@@ -233,7 +233,7 @@ TEST_CASE("a new policy is written once, under a plain name, and never over an e
   CHECK(std::system((in + "config >/dev/null").c_str()) == 0);
   CHECK(has(slurp(workshop.path / "config/config.cpp"), "class ConfigPlugin final"));
   CHECK(std::system((in + "storage far >/dev/null").c_str()) == 0);
-  CHECK(has(slurp(workshop.path / "far/far.cpp"), "provide<canopy::PageStorage, Far>(\"far\""));
+  CHECK(has(slurp(workshop.path / "far/far.cpp"), "provide<canopy::PageStorage, canopy::AsyncStorage<Far>>("));
   CHECK(std::system((in + "codec >/dev/null").c_str()) == 0);
   CHECK(has(slurp(workshop.path / "my_codec/my_codec.cpp"), "class MyCodec final"));
   const Ended wrong = run_canopy(workshop, "plugins new polcy mine");

@@ -18,7 +18,7 @@ const PageKey kSpace{{1, 0, 0, 0}}, kOther{{2, 0, 0, 0}};
 const std::array<PageKey, 3> kKeys{PageKey{{3, 0, 0, 0}}, PageKey{{4, 0, 0, 0}}, PageKey{{5, 0, 0, 0}}};
 using Fates = std::vector<Fate>;
 
-/// What the test does with a transport, and sees of it.
+/// The test in place of a transport: it ends calls, and keeps the calls that it was given.
 struct Hands {
   bool refuses = false;              ///< begin() has no memory
   std::vector<AsyncCall*> begun;     ///< calls by number
@@ -58,12 +58,12 @@ struct Books {
   std::unique_ptr<PageStorage> storage = std::make_unique<AsyncStorage<HandMoved>>(&hands, PageStorage::Context());
   std::array<std::byte, 3> bytes{};
   std::uint64_t ticket = 0;
-  struct Told {
+  struct Reported {
     std::uint64_t ticket;
     Fate fate;
     std::uint32_t found;
     Fates fates;
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const Reported&, const Reported&) = default;
   };
 
   std::uint64_t find(const PageKey& space = kSpace) { return storage->find(++ticket, space, kKeys, 1'000), ticket; }
@@ -82,13 +82,13 @@ struct Books {
     hands.begun[number]->fates = fates;
     hands.calls->end(*hands.begun[number]);
   }
-  std::vector<Told> poll(std::size_t most = 8) {
+  std::vector<Reported> poll(std::size_t most = 8) {
     std::vector<StorageDone> done(most);
     done.resize(storage->poll(done));
-    std::vector<Told> told;
+    std::vector<Reported> reported;
     for (const StorageDone& one : done)
-      told.push_back({one.ticket, one.fate, one.found, {one.fates.begin(), one.fates.end()}});
-    return told;
+      reported.push_back({one.ticket, one.fate, one.found, {one.fates.begin(), one.fates.end()}});
+    return reported;
   }
   bool readable() const {
     pollfd one{storage->descriptor(), POLLIN, 0};
@@ -115,24 +115,24 @@ TEST_CASE("storage calls: a call has what its caller gave, and is reported once,
   CHECK(books.poll().empty());
   books.end(1, {done, done, done});
   books.end(0, {done, absent, late});
-  CHECK(books.poll(1) == std::vector<Books::Told>{{2, done, 0, {done, done, done}}});
-  CHECK(books.poll(1) == std::vector<Books::Told>{{1, absent, 0, {done, absent, late}}});
+  CHECK(books.poll(1) == std::vector<Books::Reported>{{2, done, 0, {done, done, done}}});
+  CHECK(books.poll(1) == std::vector<Books::Reported>{{1, absent, 0, {done, absent, late}}});
   CHECK(books.poll(1).empty());
   CHECK(books.hands.most == 1);
   CHECK(std::ranges::distance(books.hands.calls->pending()) == 1);
 }
 
 TEST_CASE("storage calls: a find counts the first records, and its fate is that of the first one if it is not known") {
-  const std::pair<Fates, Books::Told> cases[] = {
+  const std::pair<Fates, Books::Reported> cases[] = {
       {{done, done, done}, {1, done, 3, {}}},   {{done, absent, done}, {1, done, 1, {}}},
       {{absent, done, done}, {1, done, 0, {}}}, {{done, late, failed}, {1, done, 1, {}}},
       {{late, done, absent}, {1, late, 0, {}}}, {{failed, failed, done}, {1, failed, 0, {}}},
   };
-  for (const auto& [fates, told] : cases) {
+  for (const auto& [fates, reported] : cases) {
     Books books;
     books.find();
     books.end(0, fates);
-    CHECK(books.poll() == std::vector{told});
+    CHECK(books.poll() == std::vector{reported});
   }
 }
 
@@ -157,11 +157,11 @@ TEST_CASE("storage calls: what is read of a space while it is flushed is absent,
     CHECK(books.hands.begun[3]->flushed);
     CHECK_FALSE(books.hands.begun[4]->flushed);
     if (!ends_first) end();
-    CHECK(books.poll() == std::vector<Books::Told>{{1, absent, 0, {absent, absent, late}},
-                                                   {2, done, 0, {}},
-                                                   {3, absent, 0, {absent, absent, late}},
-                                                   {4, late, 0, {done, done, late}},
-                                                   {5, late, 0, {done, done, late}}});
+    CHECK(books.poll() == std::vector<Books::Reported>{{1, absent, 0, {absent, absent, late}},
+                                                       {2, done, 0, {}},
+                                                       {3, absent, 0, {absent, absent, late}},
+                                                       {4, late, 0, {done, done, late}},
+                                                       {5, late, 0, {done, done, late}}});
     books.get();
     CHECK_FALSE(books.hands.begun.back()->flushed);  // also in an object that served another call
   }
@@ -194,7 +194,7 @@ TEST_CASE("storage calls: a call that has no memory has not begun") {
   books.hands.refuses = false;
   books.get();
   books.end(0, {done, done, done});
-  CHECK(books.poll() == std::vector<Books::Told>{{2, done, 0, {done, done, done}}});
+  CHECK(books.poll() == std::vector<Books::Reported>{{2, done, 0, {done, done, done}}});
 }
 
 TEST_CASE("storage calls: of a storage that has broken down each call fails, and it is not called again") {
@@ -205,9 +205,9 @@ TEST_CASE("storage calls: of a storage that has broken down each call fails, and
   CHECK(books.readable());
   const Fates all_failed{failed, failed, failed};
   CHECK(books.poll() ==
-        std::vector<Books::Told>{{1, done, 0, {done, done, done}}, {2, failed, 0, {}}, {3, failed, 0, all_failed}});
+        std::vector<Books::Reported>{{1, done, 0, {done, done, done}}, {2, failed, 0, {}}, {3, failed, 0, all_failed}});
   books.find_each();
-  CHECK(books.poll() == std::vector<Books::Told>{{4, failed, 0, all_failed}});
+  CHECK(books.poll() == std::vector<Books::Reported>{{4, failed, 0, all_failed}});
   books.storage->remove(kSpace, kKeys);
   CHECK_FALSE(books.storage->flush(kSpace));
   CHECK(books.hands.begun.size() == 3);
@@ -221,9 +221,9 @@ TEST_CASE("storage calls: in a forked child each call fails, and the transport i
   books.end(0, {done, done, done});
   CHECK(test::true_in_child([&] {
     books.find();
-    const auto told = books.poll();
-    bool all = told.size() == 3 && books.hands.begun.size() == 2 && books.storage->descriptor() == -1;
-    for (const auto& one : told) all &= one.fate == failed;
+    const auto reported = books.poll();
+    bool all = reported.size() == 3 && books.hands.begun.size() == 2 && books.storage->descriptor() == -1;
+    for (const auto& one : reported) all &= one.fate == failed;
     all &= !books.storage->flush(kSpace) && books.storage->use().records == 0;
     books.storage.reset();
     return all && books.hands.calls != nullptr && books.hands.others == 0;

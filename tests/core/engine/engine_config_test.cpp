@@ -92,7 +92,7 @@ TEST_CASE("engine config: what is refused, where and why") {
       {kGroup, "t:1:1: an engine has no 'page_size'; expected the tokens of a page, 1..65536"},
       {"page_size: 4\n", "t:1:1: an engine has no 'groups'; expected a map of KV cache groups"},
       {with("pages: 4"), "t:3:1: an engine has no option 'pages'"},
-      {with("insert_at_finish: maybe"), "t:3:19: insert_at_finish = 'maybe' is neither true nor false (whether"},
+      {with("insert_at_finish: maybe"), "t:3:19: insert_at_finish = 'maybe' is neither true nor false (make all"},
       {group_but("capacity: 64, reach: 1, every: 6"), "groups.full.every = 6 is not a multiple of the page size, 4"},
       {group_but("capacity: 64, every: 8"),
        "groups.full.every: a group that needs the whole path keeps every page; it wants a reach"},
@@ -132,7 +132,8 @@ TEST_CASE("engine config: what is refused, where and why") {
       {group_but("capacity: 3"), "groups.full.capacity = 3 does not hold one page of 4 tokens"},
       {group_but("capacity: 0"), "groups.full.capacity = 0 is outside at least 1"},
       {group_but("capacity: none"),
-       "groups.full.capacity = 'none' is not a whole number in decimal digits; expected at least 1 (tokens, or "
+       "groups.full.capacity = 'none' is not a whole number in decimal digits; expected at least 1 (limit of the pool "
+       "in tokens, or "
        "`unlimited`)"},
       {group_but("capacity: 17179869180"),
        "groups.full.capacity = 17179869180 is more than 4294967294 pages of 4 tokens"},
@@ -226,7 +227,7 @@ groups:
 index: none
 )");
   const std::string_view kPlaces[] = {"t:1:6: ",  "t:2:33: ", "t:2:46: ", "t:3:12: ", "t:5:18: ",
-                                      "t:5:21: ", "t:5:40: ", "t:5:54: ", "t:5:97: ", "t:6:8: "};
+                                      "t:5:21: ", "t:5:40: ", "t:5:54: ", "t:5:98: ", "t:6:8: "};
   const auto found = sentences(error);
   CAPTURE(error);
   REQUIRE(found.size() == std::size(kPlaces));

@@ -1,7 +1,6 @@
 /// The past of a feed: every range's figures equal a count over its raw events, and memory stays bounded.
 #include <account/chrome_trace.h>
 #include <account/range_page.h>
-#include <account/tables.h>
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
