@@ -11,9 +11,9 @@
 #include <cache/guard/ports.h>
 #include <cache/pages/page_flow.h>
 #include <cache/pages/tier_listener.h>
+#include "cost_model.h"
 #include "departures.h"
 #include "host_pages.h"
-#include "cost_model.h"
 
 namespace canopy {
 

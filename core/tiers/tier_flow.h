@@ -7,8 +7,8 @@
 #include "cost_model.h"
 #include "fetch_flow.h"
 #include "host_tier.h"
-#include "storage_tier.h"
 #include "ranks.h"
+#include "storage_tier.h"
 
 namespace canopy {
 

@@ -10,7 +10,6 @@
 #include <thread>
 #include <utility>
 
-
 using namespace canopy;
 using namespace canopy::test;
 
