@@ -110,14 +110,14 @@ int export_feed(ExportArguments arguments) {
                arguments.listen);
   fmt::print("http://{}/metrics\n", http::place_of(arguments.listen, (*server)->port()));
   std::fflush(stdout);
-  std::string told = "nothing was printed yet";
+  std::string printed = "nothing was printed yet";
   PeerLines lines;
   while (!Interrupt::came()) {
     follower.step();
     board.put(follower.tally().figures());
-    if (follower.why() != told) {
-      told = follower.why();
-      lines.say(told.empty() ? "reading the feed '" + arguments.feed + "'" : "waiting: " + told);
+    if (follower.why() != printed) {
+      printed = follower.why();
+      lines.say(printed.empty() ? "reading the feed '" + arguments.feed + "'" : "waiting: " + printed);
     }
     lines.turn();
     std::this_thread::sleep_for(20ms);

@@ -1,6 +1,7 @@
 #include "inspect_command.h"
 
 #include <account/chrome_trace.h>
+#include <account/listings.h>
 #include <account/range_page.h>
 #include <account/time_axis.h>
 #include <account/two_pasts.h>
@@ -9,7 +10,6 @@
 #include <canopy/base/printable.h>
 #include <canopy/base/run_files.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 #include <sources/recording.h>
 
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ struct Past {
   History history;
   RangeFigures range, whole;
   bool has_range = false;
-  Doubts doubts{};  ///< of the whole recording, whatever the range is
+  Doubts doubts{};  ///< those of the whole recording, whatever the range is
 };
 
 /// Reads a moment: a commit, a share of the time such as 20%, or seconds after the start such as 1.5s.

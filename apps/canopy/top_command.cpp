@@ -180,8 +180,8 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     share(now.hit_tokens, now.prompt_tokens),
                                     share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
                                     grouped(now.requests), now.running));
-  const bool told = mirror.no_nodes().empty();
-  if (told)
+  const bool known = mirror.no_nodes().empty();
+  if (known)
     table.row("evicted", plural(now.evicted_tokens, "token") +
                              fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
   const std::vector<inspector::MissGroup> misses = mirror.misses();
@@ -205,10 +205,10 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     grouped(pool.counted.free), plural(pool.all_pages(), "page")));
   }
   add_tiers(mirror, table);
-  table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
+  table.row("tree", known ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal, terminal.moves ? width : 0);
   print_tenants(mirror, terminal);
-  if (!told) return;
+  if (!known) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Nodes nodes = place_columns(mirror);

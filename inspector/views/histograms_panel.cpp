@@ -1,6 +1,6 @@
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 
 #include <algorithm>
 #include <string>
@@ -140,7 +140,7 @@ void draw_chart(Chart chart, const Area& area) {
   draw_bars(chart, plot, top);
 }
 
-/// How much is reused how late, how long it stays, and how deep hits reach: of the range, beside the whole time.
+/// Distributions of the range, beside those of the whole time: reuse by its distance, ages, depths of hits.
 class HistogramsPanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {

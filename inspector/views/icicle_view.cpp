@@ -164,11 +164,11 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
     return 0;
   }
   if (under->count > 1) {
-    if (!ImGui::IsItemActive()) tell_many(scene.tree.mix(under->first, under->count), under->count, kTooNarrow);
+    if (!ImGui::IsItemActive()) tip_of_many(scene.tree.mix(under->first, under->count), under->count, kTooNarrow);
     if (click) zoom_range(scene.tree, under->first, under->count), fits_ = false, hold_on(scene);
     return 0;
   }
-  if (!ImGui::IsItemActive()) tell_place(scene, under->first);
+  if (!ImGui::IsItemActive()) tip_of_place(scene, under->first);
   const PlaceClick clicked = click_place(scene, under->first, click);
   if (clicked.go_in) zoom_to(scene, under->first);
   return clicked.fold;

@@ -194,7 +194,7 @@ std::uint64_t NodeLinkView::point_at(Scene& scene) {
   }
   const NodeLinkItem& item = items_[under->item];
   if (item.bundled != 0) {
-    if (!ImGui::IsItemActive()) tell_many(item.mix, item.bundled, kNoRow);
+    if (!ImGui::IsItemActive()) tip_of_many(item.mix, item.bundled, kNoRow);
     if (!click) return 0;
     const std::uint32_t parent = item.parent == NodeLinkItem::kNone ? TreeIndex::kNowhere : items_[item.parent].place;
     if (parent != laid_.focus) zoom_to(scene, parent);
@@ -202,7 +202,7 @@ std::uint64_t NodeLinkView::point_at(Scene& scene) {
     lay_out_again(scene);
     return 0;
   }
-  if (!ImGui::IsItemActive()) tell_place(scene, item.place);
+  if (!ImGui::IsItemActive()) tip_of_place(scene, item.place);
   const PlaceClick clicked = click_place(scene, item.place, click);
   if (clicked.go_in) zoom_to(scene, item.place);
   return clicked.fold;

@@ -300,9 +300,10 @@ class NodePanel final : public Panel {
     dim(more);
   }
 
-  Inputs<std::uint64_t, std::uint64_t, std::uint64_t> computed_;  ///< of the members below: what is shown, commit, node
-  std::vector<std::uint64_t> path_;                               ///< ids, root first
-  std::vector<std::uint64_t> lockers_;                            ///< running requests that end in the node or below it
+  Inputs<std::uint64_t, std::uint64_t, std::uint64_t>
+      computed_;                        ///< inputs of the members below: what is shown, commit, node
+  std::vector<std::uint64_t> path_;     ///< ids, root first
+  std::vector<std::uint64_t> lockers_;  ///< running requests that end in the node or below it
   std::vector<NodeMoment> history_;
   Ghost ghost_{};
   RangeSummary summary_;

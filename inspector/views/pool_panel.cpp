@@ -172,7 +172,7 @@ class PoolPanel final : public Panel {
   /// Draws a line where a segment begins: down the side of its first cell, and above its cells up to the next row's.
   /// Yellow: the segment drains.
   void draw_borders(const MirrorPool& pool, const Squares& squares, ImVec2 from) const {
-    constexpr std::size_t kLeastCells = 4;  // of a segment; smaller ones would be only borders
+    constexpr std::size_t kLeastCells = 4;  // cells of a segment; smaller ones would be only borders
     if (pool.segments.size() < 2 || pool.segment_pages < kLeastCells * map_.pages_per_cell()) return;
     ImDrawList* list = ImGui::GetWindowDrawList();
     const float thick = std::max(1.F, em() / 14);

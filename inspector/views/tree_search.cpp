@@ -60,15 +60,15 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
     const MirrorNode& node = mirror.node(slot);
     if (node.id != 0 && (life == 0 || life == life_of(node.id))) {
       hits_.push_back({node.id, node.space});
-      said_ = fmt::format("node {}", node_name(node.id));
+      sentence_ = fmt::format("node {}", node_name(node.id));
     } else {
-      said_ = fmt::format("there is no node {} at this moment", wanted);
+      sentence_ = fmt::format("there is no node {} at this moment", wanted);
     }
     return;
   }
   if (const auto prefix = parse_prefix(wanted)) {
     if (!mirror.has_words()) {
-      said_ =
+      sentence_ =
           "This feed carries no tokens, and its digests are keyed, so prefixes cannot be searched. To allow it, set "
           "`tokens: true` in the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`. Every "
           "reader of the feed can then read the prompts.";
@@ -76,10 +76,10 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
     }
     const PrefixMatch match = find_prefix(mirror, *prefix);
     for (const std::uint64_t id : match.nodes) hits_.push_back({id, mirror.find(id)->space});
-    said_ = match.tokens == 0 ? fmt::format("no cached prefix begins with {}", prefix->front())
-            : match.tokens == prefix->size()
-                ? fmt::format("the prefix is here, {}", plural(match.tokens, "token"))
-                : fmt::format("{} of the prefix's {} tokens are here", grouped(match.tokens), grouped(prefix->size()));
+    sentence_ = match.tokens == 0                ? fmt::format("no cached prefix begins with {}", prefix->front())
+                : match.tokens == prefix->size() ? fmt::format("the prefix is here, {}", plural(match.tokens, "token"))
+                                                 : fmt::format("{} of the prefix's {} tokens are here",
+                                                               grouped(match.tokens), grouped(prefix->size()));
     return;
   }
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s) {
@@ -87,8 +87,8 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
     if (mirror.spaces()[s].first_child != 0 && space_name(mirror, space).find(wanted) != std::string::npos)
       hits_.push_back({0, space});
   }
-  said_ = hits_.empty() ? fmt::format("no namespace with '{}' has anything cached", wanted)
-                        : fmt::format("namespaces with '{}'", wanted);
+  sentence_ = hits_.empty() ? fmt::format("no namespace with '{}' has anything cached", wanted)
+                            : fmt::format("namespaces with '{}'", wanted);
 }
 
 bool TreeSearch::is_there(const Mirror& mirror, const Hit& hit) {
@@ -105,8 +105,8 @@ bool TreeSearch::step(const Mirror& mirror, bool back) {
 }
 
 std::string TreeSearch::sentence() const {
-  if (hits_.size() < 2) return said_;
-  return fmt::format("{}: {} of {}, n: next, N: previous", said_, grouped(at_ + 1), grouped(hits_.size()));
+  if (hits_.size() < 2) return sentence_;
+  return fmt::format("{}: {} of {}, n: next, N: previous", sentence_, grouped(at_ + 1), grouped(hits_.size()));
 }
 
 }  // namespace canopy::inspector

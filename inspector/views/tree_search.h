@@ -37,7 +37,7 @@ class TreeSearch {
   bool step(const Mirror& mirror, bool back = false);
   void clear() { *this = TreeSearch(); }
   /// Sets the message of a search that did not read the tree.
-  void say(std::string sentence) { *this = TreeSearch(), said_ = std::move(sentence); }
+  void say(std::string sentence) { *this = TreeSearch(), sentence_ = std::move(sentence); }
 
   const Hit* hit() const { return at_ < hits_.size() ? &hits_[at_] : nullptr; }
   std::size_t hits() const { return hits_.size(); }
@@ -49,7 +49,7 @@ class TreeSearch {
 
   std::vector<Hit> hits_;
   std::size_t at_ = 0;
-  std::string said_;
+  std::string sentence_;
 };
 
 }  // namespace canopy::inspector

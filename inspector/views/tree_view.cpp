@@ -90,11 +90,11 @@ void draw_full(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std
           colours.text);
     return;
   }
-  const MirrorNode& told = scene.mirror.node(node.slot);
+  const MirrorNode& shown_node = scene.mirror.node(node.slot);
   const bool by_tier = scene.selection.colour == ColourBy::tier && scene.shares.known();
   const float both = by_tier ? share_of(scene, node) : 0;
-  const ImU32 colour =
-      by_tier ? tier_colour(scene, both) : colour_of(told, node.state, scene.selection.colour, scene.mirror.tick());
+  const ImU32 colour = by_tier ? tier_colour(scene, both)
+                               : colour_of(shown_node, node.state, scene.selection.colour, scene.mirror.tick());
   if (width < em() * 0.8F) {
     list->AddRectFilled(from, to, colour);
     return;
@@ -122,7 +122,7 @@ void draw_full(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std
     lock_mark(list, {to.x, (from.y + to.y) / 2}, node.locks, ink);
     right -= wide;
   }
-  const std::string own = grouped(node.own), named = fmt::format("{}  {}", node_name(told.id), own);
+  const std::string own = grouped(node.own), named = fmt::format("{}  {}", node_name(shown_node.id), own);
   const std::string words =
       first_that_fits({node.chain == 1 ? named : fmt::format("{} in a chain of {}", named, grouped(node.chain)), named,
                        own, ""},  // a number is never cut
@@ -160,7 +160,7 @@ ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_
   return is_left_out(scene, one) ? mixed(colour, palette().panel, 0.72F) : colour;
 }
 
-void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
+void tip_of_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
   ImGui::BeginTooltip();
   text(plural(count, "sibling") + why);
   dim(fmt::format("including all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
@@ -171,17 +171,17 @@ void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
   ImGui::EndTooltip();
 }
 
-void tell_place(const Scene& scene, std::uint32_t place) {
+void tip_of_place(const Scene& scene, std::uint32_t place) {
   const TreeIndex::Node& node = scene.tree[place];
   ImGui::BeginTooltip();
   if (node.slot == 0) {
     text("namespace " + space_name(scene.mirror, NamespaceId{node.space}));
     dim(fmt::format("{} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
   } else {
-    const MirrorNode& told = scene.mirror.node(node.slot);
+    const MirrorNode& shown_node = scene.mirror.node(node.slot);
     const MirrorNode& last = scene.mirror.node(node.last);
-    text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(told.id), grouped(node.own), grouped(told.begin),
-                     grouped(last.end())));
+    text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(shown_node.id), grouped(node.own),
+                     grouped(shown_node.begin), grouped(last.end())));
     if (node.chain > 1)
       dim(fmt::format("a chain of {} nodes to {}, each the only child of the previous one", grouped(node.chain),
                       node_name(last.id)));
@@ -190,7 +190,7 @@ void tell_place(const Scene& scene, std::uint32_t place) {
     if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
     else
       dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
-                      plural(told.uses(), "hit"), grouped(scene.mirror.tick() - told.last_access)));
+                      plural(shown_node.uses(), "hit"), grouped(scene.mirror.tick() - shown_node.last_access)));
     dim(node.folded ? "right click: unfold" : last.children ? "double click: go in, right click: fold" : "a leaf");
   }
   ImGui::EndTooltip();

@@ -20,10 +20,10 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
 /// Returns the colour of a box for many nodes: that of the state with most of their own tokens, or that of one node.
 ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one);
 
-/// Shows the tooltip of a place; tell_many() shows that of siblings drawn as one box, with the reason `why` they are
+/// Shows the tooltip of a place; tip_of_many() shows that of siblings drawn as one box, with the reason `why` they are
 /// one.
-void tell_place(const Scene& scene, std::uint32_t place);
-void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why);
+void tip_of_place(const Scene& scene, std::uint32_t place);
+void tip_of_many(const TreeIndex::Mix& mix, std::size_t count, const char* why);
 
 /// Returns the places of the selected node and of all nodes above it, deepest first. If the node is below a folded
 /// node, the path starts at the folded one.

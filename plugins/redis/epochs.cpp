@@ -33,7 +33,7 @@ Space& Epochs::use(const PageKey& name, Micros now) {
   if (spaces_.size() >= kMostSpaces && !spaces_.contains(name)) forget_idle();
   Space& space = spaces_[name];
   space.name = name;
-  const bool due = !space.known || (!space.unsaved && now >= space.asked + refresh_);
+  const bool due = !space.known || (!space.unsaved && now >= space.queried + refresh_);
   if (due && space.unanswered == 0) ask(space, now);
   return space;
 }
@@ -47,7 +47,7 @@ void Epochs::forget_idle() {
 }
 
 void Epochs::ask(Space& space, Micros now) {
-  space.asked = now;
+  space.queried = now;
   space.offered = random_.next();
   const std::uint16_t slot = slot_of_space(space.name);
   space.unanswered += 2;
@@ -68,7 +68,7 @@ void Epochs::flush(Call& call, Micros now) {
 }
 
 void Epochs::save(Space& space, Micros now) {
-  space.asked = now;
+  space.queried = now;
   ++space.unanswered;
   network_.send(
       {.kind = Command::Kind::set_epoch, .slot = slot_of_space(space.name), .space = &space, .epoch = space.epoch});
@@ -76,7 +76,7 @@ void Epochs::save(Space& space, Micros now) {
 
 void Epochs::turn(Micros now) {
   for (Space* space : flushed_)
-    if (space->unsaved && space->unanswered == 0 && now >= space->asked + kSaveAgain) save(*space, now);
+    if (space->unsaved && space->unanswered == 0 && now >= space->queried + kSaveAgain) save(*space, now);
 }
 
 void Epochs::answer(const Command& command, const Element& element) {

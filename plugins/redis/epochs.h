@@ -23,7 +23,7 @@ struct Space {
   std::uint64_t epoch = 0;
   std::uint64_t offered = 0;       ///< epoch to set on the server if it has none
   std::uint32_t unanswered = 0;    ///< number of commands without a reply
-  Micros asked = 0;                ///< time of the last query of the epoch
+  Micros queried = 0;              ///< time of the last query of the epoch
   std::deque<std::uint64_t> dead;  ///< epochs that this process has ended, the newest 1,000
   std::vector<Call*> parked;       ///< calls that wait for the epoch
   std::vector<Call*> flushes;      ///< calls that wait for the server to confirm their epochs, in order

@@ -58,7 +58,7 @@ void SlotStorage::Config::visit(Options& options) {
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
                  "size of the records to keep for each group of a model and rank; allocated on the disk at once",
                  Unit::bytes);
-  options.choice("engine", engine, kEngines, "how bytes are transferred; without io_uring, threads are used");
+  options.choice("engine", engine, kEngines, "transfer of bytes; without io_uring, threads are used");
   options.flag("direct", direct, "bypass the system's page cache (O_DIRECT)");
   options.number("depth", depth, 1, 1024, "most reads and writes, of up to 1 MiB each, that are pending at a time");
   options.number("threads", threads, 1, 64, "number of threads, if threads transfer the bytes");
@@ -159,7 +159,7 @@ bool SlotStorage::flush(const PageKey& space) {
   records_.write();
   try {
     if (lasts && wipe()) flushed_.wiped();
-  } catch (const std::bad_alloc&) {  // of another call's end, which the next poll() settles
+  } catch (const std::bad_alloc&) {  // in the end of another call, which the next poll() settles
   }
   return lasts;
 }

@@ -69,7 +69,7 @@ POLICY_CASE("a rank depends only on the facts: a second call, or another instanc
 }
 
 TEST_CASE("a rank is the same a second later: a policy reads no clock") {
-  struct Asked {
+  struct Ranked {
     std::string name;
     std::shared_ptr<EvictionStrategy> policy;
     std::vector<Rank> ranks;
@@ -82,7 +82,7 @@ TEST_CASE("a rank is the same a second later: a policy reads no clock") {
     for (Rank& rank : ranks) rank = policy.rank(random_facts(prng, tag));
     return ranks;
   };
-  std::vector<Asked> all;
+  std::vector<Ranked> all;
   for (const auto& name : names_of<EvictionStrategy>()) {
     auto ranks = ranks_of(*make<EvictionStrategy>(name, {}));
     all.push_back({name, make<EvictionStrategy>(name, {}), std::move(ranks)});
@@ -189,7 +189,7 @@ POLICY_CASE("clock spares a node that was hit once more and no second time, and 
     for (int i = 0; i < 3; ++i) queue.hit(1);
     for (passed = 0; queue.evict() != 1 && passed < 50;) ++passed;
     CHECK(passed < 20);
-    // What is flushed makes nothing older.
+    // A flush makes no other node older.
     std::uint64_t hot = 0, fresh = 0;
     NodeFacts node;
     node.tag = &fresh;

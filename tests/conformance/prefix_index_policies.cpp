@@ -108,11 +108,11 @@ TREE_CASE("a tag is zero on a new node and when the group gets another policy") 
   bench.index->release(bench.insert("567"), &facts);
   for (const WalkedNode& node : walk(*bench.index)) CHECK(*node.facts.tag == 70);
   Spy next;
-  std::size_t asked = 0, others = 0;
-  const auto looks = [&](const NodeFacts& node) { return ++asked, others += *node.tag != 0, Rank{}; };
+  std::size_t calls = 0, others = 0;
+  const auto looks = [&](const NodeFacts& node) { return ++calls, others += *node.tag != 0, Rank{}; };
   next.ranks = looks;
   bench.index->use_policy(0, &next);
-  CHECK(asked >= 2);
+  CHECK(calls >= 2);
   for (const WalkedNode& node : walk(*bench.index)) CHECK(*node.facts.tag == 0);
   bench.index->use_policy(0, &bench.spy);
   bench.index->release(bench.match("1234"), &facts);
@@ -231,11 +231,11 @@ TREE_CASE("a node that the policy spares goes to the back of the queue, and can 
   CHECK(bench.index->evict(0, 1)[0].size() == 2);
   CHECK(bench.resident("12") == 2);
   CHECK(bench.resident("34") == 0);
-  CHECK(bench.spy.asked_to_spare[first] == 1);
+  CHECK(bench.spy.spare_calls[first] == 1);
   for (const auto& [facts, rank] : bench.waiting()) CHECK((facts.spared != 0) == (facts.id == first));
   // The next eviction calls spare() again, a tick later.
   CHECK(bench.index->evict(0, 3)[0].size() == 4);
-  CHECK(bench.spy.asked_to_spare[first] == 2);
+  CHECK(bench.spy.spare_calls[first] == 2);
 }
 
 TREE_CASE("both halves of a split were spared when the whole was") {
@@ -257,7 +257,7 @@ TREE_CASE("a policy that spares every node cannot stall an eviction") {
   bench.spy.spares = [](const NodeFacts&) { return true; };
   for (const char* key : {"11", "22", "33", "1144"}) bench.add(key);
   CHECK(bench.index->evict(0, 3)[0].size() == 4);
-  for (const auto& [id, times] : bench.spy.asked_to_spare) CHECK(times == 1);
+  for (const auto& [id, times] : bench.spy.spare_calls) CHECK(times == 1);
   CHECK(bench.index->evict(0, 100)[0].size() == 4);
 }
 

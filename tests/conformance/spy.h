@@ -28,13 +28,13 @@ struct Spy final : EvictionStrategy {
   std::vector<std::vector<std::uint64_t>> prints;  ///< prints of the evicted nodes
   std::vector<RequestFacts> ends;
   std::vector<std::vector<NodeFacts>> paths;
-  std::map<NodeId, int> asked_to_spare;
+  std::map<NodeId, int> spare_calls;
   Prints reads = Prints::none;
   int clears = 0;
 
   Rank rank(const NodeFacts& node) override { return ranks(node); }
   Volatility volatility() const override { return drift; }
-  bool spare(const NodeFacts& node) override { return ++asked_to_spare[node.id], spares(node); }
+  bool spare(const NodeFacts& node) override { return ++spare_calls[node.id], spares(node); }
   void evicted(const NodeFacts& node, const Eviction& eviction) override {
     left.push_back(node);
     causes.push_back(eviction.cause);

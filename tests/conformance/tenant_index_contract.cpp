@@ -40,7 +40,7 @@ void for_every_tenant_index(Test&& test) {
   });
 }
 
-struct Told final : LeavingVisitor {
+struct Leavers final : LeavingVisitor {
   std::vector<std::pair<NodeFacts, std::vector<std::uint32_t>>> all;
   void leaving(const Leaving& node) override {
     all.emplace_back(node.facts, std::vector<std::uint32_t>(node.words.begin(), node.words.end()));
@@ -106,14 +106,14 @@ TENANT_CASE("an eviction of one tenant takes at most `most` pages: a longer node
   const auto words = PolicyBench::words("3456789");
   const Found whole = bench.index->find({kFirst, words});
   CHECK(bench.evict(kAcme, 5, 0) == 0);
-  Told told;
-  CHECK(bench.evict(kAcme, 5, 5, &told) == 5);
+  Leavers leavers;
+  CHECK(bench.evict(kAcme, 5, 5, &leavers) == 5);
   CHECK(bench.resident("12", kFirst) == 0);
   CHECK(bench.resident("3456789", kFirst) == 4);
-  REQUIRE(told.all.size() == 2);
-  CHECK(told.all[1].first.begin == 4);
-  CHECK(told.all[1].first.length == 3);
-  CHECK(told.all[1].second == words);
+  REQUIRE(leavers.all.size() == 2);
+  CHECK(leavers.all[1].first.begin == 4);
+  CHECK(leavers.all[1].first.length == 3);
+  CHECK(leavers.all[1].second == words);
   CHECK(bench.index->hold(whole.node).node == NodeId::none);
   CHECK(bench.index->use().nodes == 1);
   // Fewer pages than `most` are no reason for a split.
@@ -132,8 +132,8 @@ TENANT_CASE("a tenant's own policy ranks, spares and receives its nodes, and no 
   bench.tenants.use_policy(0, kAcme, &own);
   CHECK(bench.evict(kAcme, 1) == 2);
   CHECK(foreign == 0);
-  CHECK(own.asked_to_spare.size() == 3);
-  CHECK(bench.spy.asked_to_spare.empty());
+  CHECK(own.spare_calls.size() == 3);
+  CHECK(bench.spy.spare_calls.empty());
   CHECK(bench.resident("33", kFirst) == 0);
   CHECK(bench.evict(kBatch, 1) == 2);
   CHECK(bench.resident("11", kSecond) == 0);
@@ -237,17 +237,17 @@ TENANT_CASE("only a policy that wants prints receives those of evicted nodes") {
 
 TENANT_CASE("an assignment looks at the nodes of its namespace only") {
   TenantBench bench(name);
-  std::size_t asked = 0, others = 0;
+  std::size_t calls = 0, others = 0;
   for (char first = '0'; first <= '9'; ++first)
     for (char second = '0'; second <= '9'; ++second) bench.add(std::string{first, second}, kSecond);
   bench.add("12", kFirst);
   bench.spy.ranks = [&](const NodeFacts& node) {
-    ++asked, others += node.space != kFirst;
+    ++calls, others += node.space != kFirst;
     return Rank{node.last_access, 0};
   };
   REQUIRE(bench.tenants.assign(kFirst, kBatch));
   CHECK(others == 0);
-  CHECK(asked <= 2);
+  CHECK(calls <= 2);
   CHECK(bench.evict(kBatch, 1'000) == 112);
 }
 

@@ -11,9 +11,6 @@ from typing import Iterator, NamedTuple
 READ = ("apps", "c", "core", "inspector", "plugins", "python", "scripts", "tests")
 SUFFIXES = {".h", ".c", ".cpp", ".cu", ".py"}
 NOT_READ = ("tests/house/",)
-# Rooms that are not converted yet: only the comments of their headers are read.
-OPEN = ("apps/canopy/", "inspector/metrics/", "inspector/views/", "plugins/redis/", "plugins/slots/",
-        "tests/conformance/", "tests/program/", "tests/tools/")
 
 # At the beginning of a comment. The capital distinguishes it from a line of code that is quoted.
 RELATIVE = re.compile(r"(?:What|Whether|Of|Which|How|Where|Why)\b(?!')")
@@ -100,7 +97,7 @@ def help_texts(text: str, tokens: list[re.Match]) -> Iterator[tuple[int, str]]:
                 yield texts[0].start(), "".join(token["text"][1:-1] for token in texts)
 
 
-def breaches(text: str, suffix: str, only_comments: bool = False) -> Iterator[Breach]:
+def breaches(text: str, suffix: str) -> Iterator[Breach]:
     """Yields the breaches of a file with this text, kind by kind."""
     tokens = list((PYTHON_TOKEN if suffix == ".py" else TOKEN).finditer(text))
 
@@ -116,8 +113,6 @@ def breaches(text: str, suffix: str, only_comments: bool = False) -> Iterator[Br
         if begin:
             yield Breach(paragraph.line, f"a comment begins with '{begin[0]}'", paragraph.text.replace("\n", " "))
         yield from refused(REFUSED_IN_COMMENT, paragraph.text, paragraph.line, "a comment")
-    if only_comments:
-        return
     for at, words in help_texts(text, tokens):
         begin = RELATIVE_FRAGMENT.match(words) or HELP_VERB.match(words)
         if begin:
@@ -135,11 +130,10 @@ def main() -> None:
     found = files = 0
     for file in sorted(file for folder in READ for file in (root / folder).rglob("*") if file.suffix in SUFFIXES):
         name = file.relative_to(root).as_posix()
-        is_open = name.startswith(OPEN)
-        if name.startswith(NOT_READ) or (is_open and file.suffix != ".h"):
+        if name.startswith(NOT_READ):
             continue
         files += 1
-        for breach in breaches(file.read_text(encoding="utf-8"), file.suffix, is_open):
+        for breach in breaches(file.read_text(encoding="utf-8"), file.suffix):
             print(f"{name}:{breach.line}: {breach.why}: {breach.text}")
             found += 1
     if found or not files:

@@ -155,7 +155,7 @@ std::string World::label(std::size_t group, const char* what) const {
   return config_.groups.empty() ? what : parts_[group].name + "." + what;
 }
 
-Units World::told(std::uint64_t units) const { return static_cast<Units>(units / meant(1)); }
+Units World::in_units(std::uint64_t units) const { return static_cast<Units>(units / meant(1)); }
 
 Units World::meant(std::uint64_t depth) const {
   return static_cast<Units>(config_.words_are_pages ? depth * config_.page_size : depth);
@@ -265,7 +265,7 @@ void World::check_lock(const Receipt& receipt, Outcome& outcome) {
     for (std::size_t i = 0; i < pages.size(); ++i)
       coverage_.tombstones += pages[i] == 0 && flat_.find(chain[i])->pages[g] == 0;
     if (!config_.scenario) continue;
-    outcome.emplace_back(label(g, "from"), told(lock.from[g]));
+    outcome.emplace_back(label(g, "from"), in_units(lock.from[g]));
     outcome.emplace_back(label(g, "pages"), list_of(pages));
   }
 }

@@ -78,7 +78,7 @@ class World {
   Outcome insert_below(Receipt* below, const Operation& operation);
   Outcome insert_nowhere(const Operation& operation, const Lock& stale);
   Outcome release(const Operation& operation);
-  class Heard;
+  class LeavingNodes;
   /// Evicts; from a tenant, at most `most` pages.
   Outcome evict(std::size_t group, std::size_t count, std::optional<TenantId> of = {},
                 std::size_t most = std::numeric_limits<std::size_t>::max());
@@ -98,8 +98,8 @@ class World {
   Outcome state();
 
   std::string label(std::size_t group, const char* what) const;
-  Units told(std::uint64_t units) const;   ///< in printed depths
-  Units meant(std::uint64_t depth) const;  ///< in units
+  Units in_units(std::uint64_t units) const;  ///< in printed depths
+  Units meant(std::uint64_t depth) const;     ///< in units
   /// Does nothing, or throws a Mismatch in a scenario.
   void no_such(const char* what, const std::string& name) const;
   Receipts::iterator receipt(const std::string& name);

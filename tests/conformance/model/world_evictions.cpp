@@ -10,9 +10,10 @@
 namespace canopy::test {
 
 /// Compares the evicted nodes that an index reports with the model, which has them until the eviction has ended.
-class World::Heard final : public LeavingVisitor {
+class World::LeavingNodes final : public LeavingVisitor {
  public:
-  Heard(const World& world, std::size_t group, std::optional<TenantId> of) : world_(world), group_(group), of_(of) {}
+  LeavingNodes(const World& world, std::size_t group, std::optional<TenantId> of)
+      : world_(world), group_(group), of_(of) {}
 
   void leaving(const Leaving& node) override {
     const Chain chain = chain_of({node.facts.space, node.words}, world_.config_.page_size, world_.config_.overlap);
@@ -29,7 +30,7 @@ class World::Heard final : public LeavingVisitor {
         const bool may_have_left = page == 0 && names_.contains(chain[i]);
         if (!entry || (entry->pages[g] != page && !may_have_left))
           disagree("page {} of an evicted path is reported as {}", i, page);
-        if (page != 0) told_[g].insert(page);
+        if (page != 0) reported_[g].insert(page);
       }
     }
     ends_.push_back(node.pages[group_].back());
@@ -48,7 +49,7 @@ class World::Heard final : public LeavingVisitor {
   void check(const GroupPages& left) const {
     for (std::size_t g = 0; world_.remembers_ && g < world_.parts_.size(); ++g)
       for (const Page page : left[g])
-        if (!told_[g].contains(page)) disagree("page {} left, but its path was not reported", page);
+        if (!reported_[g].contains(page)) disagree("page {} left, but its path was not reported", page);
     for (const Page end : ends_)
       if (std::find(left[group_].begin(), left[group_].end(), end) == left[group_].end())
         disagree("page {} was reported as evicted, but stayed", end);
@@ -58,7 +59,7 @@ class World::Heard final : public LeavingVisitor {
   const World& world_;
   std::size_t group_;
   std::optional<TenantId> of_;
-  FlatIndex::PerGroup<std::set<Page>> told_;
+  FlatIndex::PerGroup<std::set<Page>> reported_;
   std::set<PrefixName> names_;
   std::vector<Page> ends_;
   std::vector<NodeId> nodes_;
@@ -89,19 +90,19 @@ std::optional<NodeId> World::first_victim(std::size_t group, std::optional<Tenan
 
 Outcome World::evict(std::size_t group, std::size_t count, std::optional<TenantId> of, std::size_t most) {
   const std::uint64_t could = (of ? tenants_->sizes(group, *of) : index_->sizes(group)).evictable / config_.page_size;
-  Heard heard(*this, group, of);
-  const bool tells = count % 3 == 0;  // without a visitor the same pages must leave
-  LeavingVisitor* const visitor = tells ? &heard : nullptr;
-  const auto first = tells && !had_namespaces_.empty() ? first_victim(group, of) : std::nullopt;
+  LeavingNodes leaving(*this, group, of);
+  const bool reports = count % 3 == 0;  // without a visitor the same pages must leave
+  LeavingVisitor* const visitor = reports ? &leaving : nullptr;
+  const auto first = reports && !had_namespaces_.empty() ? first_victim(group, of) : std::nullopt;
   const GroupPages left = of ? tenants_->evict(*of, group, count, most, Cause::ceiling, visitor)
                              : index_->evict(group, count, Cause::room, visitor);
-  if (tells) {
-    heard.check(left);
-    if (first && !heard.nodes().empty() && heard.nodes().front() != *first)
-      disagree("slot {} is evicted first, but slot {} has the least rank", slot_of(heard.nodes().front()),
+  if (reports) {
+    leaving.check(left);
+    if (first && !leaving.nodes().empty() && leaving.nodes().front() != *first)
+      disagree("slot {} is evicted first, but slot {} has the least rank", slot_of(leaving.nodes().front()),
                slot_of(*first));
-    if (heard.units() > std::uint64_t{most} * config_.page_size)
-      disagree("an eviction of at most {} pages selected nodes of {} units", most, heard.units());
+    if (leaving.units() > std::uint64_t{most} * config_.page_size)
+      disagree("an eviction of at most {} pages selected nodes of {} units", most, leaving.units());
   }
   const std::size_t pages = left[group].size();
   if (pages < std::min<std::uint64_t>({count, most, could}))
@@ -110,7 +111,7 @@ Outcome World::evict(std::size_t group, std::size_t count, std::optional<TenantI
   Outcome outcome{{"pages", pages}};
   for (std::size_t g = 0; g < parts_.size() && config_.scenario; ++g) {
     std::vector<std::uint32_t> words;
-    for (const Page page : left[g]) words.push_back(told(flat_.find(flat_.name_of_page(g, page))->word));
+    for (const Page page : left[g]) words.push_back(in_units(flat_.find(flat_.name_of_page(g, page))->word));
     outcome.emplace_back(label(g, "left"), list_of(words));
   }
   if (order_) {
@@ -217,13 +218,13 @@ Outcome World::keep_path(const std::string& name) {
   coverage_.partly_kept += added > 0 && added < receipt.hold.chain.size();
   const Units units = tenants_->keep(receipt.lock);
   expect_equal("units that were not kept before", std::size_t{units}, added * config_.page_size);
-  return {{"units", told(units)}};
+  return {{"units", in_units(units)}};
 }
 
 Outcome World::unkeep_path(const std::string& name) {
   const auto found = receipt(name);
   if (found == receipts_.end() || found->second.kept == 0) return {};
-  return {{"units", told(undo_keep(found->second))}};
+  return {{"units", in_units(undo_keep(found->second))}};
 }
 
 std::uint64_t World::undo_keep(Receipt& receipt) {

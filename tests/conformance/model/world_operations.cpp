@@ -31,7 +31,7 @@ Outcome World::match(const Operation& operation) {
   if (order_) order_->used(receipt.hold.chain, true), order_->lock(receipt.hold.chain);
   coverage_.hits += expected > 0;
   expect_equal("units that whole-path groups have", std::size_t{receipt.lock.full_length}, full * config_.page_size);
-  Outcome outcome{{"length", told(receipt.lock.length)}, {"full", told(receipt.lock.full_length)}};
+  Outcome outcome{{"length", in_units(receipt.lock.length)}, {"full", in_units(receipt.lock.full_length)}};
   check_lock(receipt, outcome);
   keep(operation.as, std::move(receipt));
   return outcome;
@@ -63,7 +63,7 @@ Outcome World::find(const Operation& operation) {
   flat_.unlock(would);
   if (!operation.as.empty() && (config_.scenario || !chain.empty()))
     sights_[operation.as] = {found, operation.space, std::move(chain)};
-  return {{"length", told(found.length)}, {"full", told(found.full_length)}};
+  return {{"length", in_units(found.length)}, {"full", in_units(found.full_length)}};
 }
 
 Outcome World::hold(const Operation& operation) {
@@ -83,7 +83,7 @@ Outcome World::hold(const Operation& operation) {
   }
   receipt.hold = flat_.lock(sight.chain);
   if (order_) order_->used(sight.chain, true), order_->lock(sight.chain);
-  Outcome outcome{{"refused", 0}, {"length", told(receipt.lock.length)}};
+  Outcome outcome{{"refused", 0}, {"length", in_units(receipt.lock.length)}};
   check_lock(receipt, outcome);
   keep(operation.as, std::move(receipt));
   return outcome;
@@ -145,7 +145,7 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
     below->state = LockState::released;
   }
   coverage_.refilled += added.refilled;
-  Outcome outcome{{"had", told(result.had)}, {"length", told(result.lock.length)}, {"refused", 0}};
+  Outcome outcome{{"had", in_units(result.had)}, {"length", in_units(result.lock.length)}, {"refused", 0}};
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     expect_same_pages("spare pages", spare[g], added.spare[g]);
     coverage_.spare_pages += spare[g].size();
@@ -245,11 +245,11 @@ Outcome World::peek(const Key& key) {
   const std::size_t full = flat_.full_length(chain);
   expect_equal("units that a peek found in whole-path groups", std::size_t{probe.full_length},
                full * config_.page_size);
-  Outcome outcome{{"length", told(probe.length)}, {"full", told(probe.full_length)}};
+  Outcome outcome{{"length", in_units(probe.length)}, {"full", in_units(probe.full_length)}};
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     expect_equal("evictable units that a peek found", probe.evictable[g],
                  std::uint64_t{flat_.unlocked(found, g)} * config_.page_size);
-    outcome.emplace_back(label(g, "evictable"), told(probe.evictable[g]));
+    outcome.emplace_back(label(g, "evictable"), in_units(probe.evictable[g]));
   }
   return outcome;
 }
@@ -311,8 +311,8 @@ Outcome World::state() {
     Count queue;
     index_->waiting(g, queue);
     const Sizes sizes = index_->sizes(g);
-    outcome.emplace_back(label(g, "evictable"), told(sizes.evictable));
-    outcome.emplace_back(label(g, "protected"), told(sizes.protected_));
+    outcome.emplace_back(label(g, "evictable"), in_units(sizes.evictable));
+    outcome.emplace_back(label(g, "protected"), in_units(sizes.protected_));
     outcome.emplace_back(label(g, "free"), parts_[g].allocator->occupancy().free);
     outcome.emplace_back(label(g, "waiting"), queue.waiters);
   }

@@ -100,13 +100,13 @@ class DiscardingSubscriber {
   std::thread thread_;
 };
 
-/// Takes the calls in parts that insert a few thousand words. Before `copy` and before `tell` the words of the part are
-/// read, because those of an insert are in the caches too. The two take turns at being first. Adds up the seconds of
-/// both, without those of `between`.
-template <class Copy, class Tell, class Between>
-std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy, Tell&& tell, Between&& between) {
+/// Takes the calls in parts that insert a few thousand words. Before `copy` and before `report` the words of the part
+/// are read, because those of an insert are in the caches too. The two take turns at being first. Adds up the seconds
+/// of both, without those of `between`.
+template <class Copy, class Report, class Between>
+std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy, Report&& report, Between&& between) {
   constexpr std::size_t kPart = std::size_t{1} << 14;
-  double copied = 0, told = 0;
+  double copied = 0, reported = 0;
   std::uint32_t sum = 0;
   bool copy_first = false;
   for (std::size_t from = 0, at = 0, words = 0; at < recorded.calls.size(); from = at, words = 0) {
@@ -122,13 +122,13 @@ std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy
     for (const bool copies : {copy_first, !copy_first}) {
       read_words();
       if (copies) copied += seconds_of([&] { copy(part); });
-      else told += seconds_of([&] { tell(part); });
+      else reported += seconds_of([&] { report(part); });
     }
     between();
   }
   [[maybe_unused]] static volatile std::uint32_t s_kept;
   s_kept = sum;
-  return {copied, told};
+  return {copied, reported};
 }
 
 const char* const kPublishNames[] = {"publish: an inserted token, a subscriber reads",

@@ -49,7 +49,7 @@ Result<std::monostate> measure_index(const Setting& setting, std::uint32_t tenan
   return std::monostate{};
 }
 
-/// What protects the tenants of an engine.
+/// The protection of tenants that an engine has.
 enum class Floors {
   none,       ///< each has something above its share
   give_way,   ///< the floors of all fill the pool, so that each eviction breaks one

@@ -204,7 +204,7 @@ void shrink(Failure& failure, const Options& options, const Registry& registry) 
   const auto verdict_on = [&](const Program& program, bool quiet) {
     return run_apart([&] { return run_here(program, registry); }, 20, quiet);
   };
-  constexpr std::size_t kBeginning = 32;  // what follows may depend on numbers
+  constexpr std::size_t kBeginning = 32;  // words behind it may depend on numbers
   const auto kind = failure.found.kind;
   const std::string begins = kind_of(failure.found).substr(0, kBeginning);
   Program program = failure.program;
@@ -255,7 +255,7 @@ Result<Summary> run(const Options& options, const Registry& registry,
     for (unsigned i = 0; i < jobs; ++i) all += board->workers[i].operations;
     return all;
   };
-  std::map<std::string, Failure> kinds;  // of failures, by what they have in common
+  std::map<std::string, Failure> kinds;  // kinds of failures, by what they have in common
   std::vector<std::uint64_t> unfinished;
   const auto failed = [&](std::uint64_t episode, Verdict verdict) {
     const auto [at, is_new] = kinds.try_emplace(options.goes_on ? kind_of(verdict) : "");

@@ -46,7 +46,7 @@ Trial::Trial(Subject& subject, const Registry& registry, unsigned rank)
   subject_ = &subject;
   rank_ = rank;
   for (const GroupConfig& group : subject.config().groups) few_a_path_ |= group.max_per_path > 0;
-  for (std::size_t g = 0; g < engine_->groups(); ++g)  // what is configured, whatever memory there was
+  for (std::size_t g = 0; g < engine_->groups(); ++g)  // the configured ones, whatever memory there was
     if (const std::uint64_t tokens = subject.config().groups[g].capacity; tokens != kUnlimited)
       limits_[g] = tokens / engine_->page_size();
 }
@@ -88,7 +88,7 @@ bool Trial::apply(const Operation& operation) {
   return done;
 }
 
-/// What is reported of memory that was refused is no failure. All the rest must be right, which the audit shows.
+/// Accepts reports of memory that was refused. All the rest must be right, which the audit shows.
 void Trial::forgive() {
   const std::vector<std::string>& reports = engine_->ledger().reports();
   const std::uint64_t had = engine_->ledger().violations();
@@ -105,7 +105,7 @@ void Trial::forgive() {
     disagree("after an operation in which memory was refused, the audit: {}",
              had < reports.size() ? reports[had] : std::string("there are more reports than the ledger keeps"));
   if (over_ || had == 0 || reports.size() < 8) return;
-  over_ = true;  // no more is written down
+  over_ = true;  // further reports are not kept
   ++reached_.unproved;
 }
 
@@ -170,7 +170,7 @@ bool Trial::do_it(const Operation& operation) {
     case Verb::fetch:
       return fetch(operation);
     case Verb::turn: {
-      // What leaves a pool above its limit takes pages of the host tier at the end of a turn.
+      // Nodes that leave a pool above its limit take pages of the host tier at the end of a turn.
       const bool quiet = engine_->tiers().has_storage() && may_not_fail() && engine_->pool(0).surplus() == 0;
       turn(count);
       if (quiet) check_ahead();
@@ -280,7 +280,8 @@ void Trial::check_kept() {
 /// Throws a Mismatch if something is wrong. If a component lied, throws one if nothing is wrong.
 void Trial::look(const char* after) {
   if (scarce() > 0 && engine_->ledger().violations() > forgiven_) forgive();
-  const bool told = engine_->ledger().violations() > forgiven_, wrong = told || parts_->content.violations() > 0;
+  const bool reported = engine_->ledger().violations() > forgiven_,
+             wrong = reported || parts_->content.violations() > 0;
   if (faults_ && faults_->lied && !over_) {
     if (!wrong)
       disagree("after {}: a component lied ({}), and no check detected it", after,
@@ -291,7 +292,7 @@ void Trial::look(const char* after) {
   if (over_ || !wrong) return;
   const auto& reports = engine_->ledger().reports();
   disagree("after {}: {}", after,
-           !told                        ? parts_->content.reports()[0]
+           !reported                    ? parts_->content.reports()[0]
            : forgiven_ < reports.size() ? reports[forgiven_]
                                         : std::string("there are more reports than the ledger keeps"));
 }
@@ -304,7 +305,7 @@ Trial::Live* Trial::find(std::string_view name) {
 NamespaceId Trial::space_of(std::uint32_t number) {
   if (interned_[number]) return spaces_[number];
   const NamespaceId id = ask([&] { return engine_->intern(tuple_of(number)); });
-  if (scarce() > 0 && static_cast<std::size_t>(id) >= engine_->spaces()) throw std::bad_alloc();  // it told nothing
+  if (scarce() > 0 && static_cast<std::size_t>(id) >= engine_->spaces()) throw std::bad_alloc();  // it reported nothing
   for (std::uint32_t other = 0; other < kMostSpaces; ++other)
     if (interned_[other] && spaces_[other] == id)
       disagree("namespaces {} and {} are different tuples, but one namespace in the engine", other, number);
@@ -319,8 +320,8 @@ bool Trial::flush(std::uint32_t number) {
   reached_.flushed += ask([&] { return engine_->flush(space); });
   if (may_fail(had)) return true;
   expect_equal("evictable units after a flush", engine_->index().sizes(0, space).evictable, std::uint64_t{0});
-  if (!pins_.empty()) return true;  // of an unknown path
-  // What requests hold stays, and so does what fetches have brought, or found and hold while they bring the rest.
+  if (!pins_.empty()) return true;  // the path is unknown
+  // Nodes that requests hold stay, and so do those that fetches have brought, or hold while they bring the rest.
   known_[number].clear();
   for (const Live& live : lives_)
     if (live.space == number)

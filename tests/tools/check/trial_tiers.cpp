@@ -135,7 +135,7 @@ bool Trial::reopen(const std::string& index) {
     if (forgets) known.clear();
   turn(0);  // the engine has a clock of its own
   ++reached_.reopened;
-  // What the former engine put down is read by this one, whatever their indexes are.
+  // Records that the former engine put are read by this one, whatever their indexes are.
   for (const Operation& recent : recent_)
     if (!recent.words.empty() && !over_) bring(recent);
   return true;
@@ -233,7 +233,7 @@ void Trial::recovers() {
     }
     for (std::size_t g = 0; ran && copies && g < engine_->groups(); ++g) {
       engine_->resize(g,
-                      std::max<std::uint64_t>(engine_->pool(g).offered(), 1));  // it grows no more: pages have to leave
+                      std::max<std::uint64_t>(engine_->pool(g).offered(), 1));  // it cannot grow: pages have to leave
       engine_->make_free(g, engine_->pool(g).limit());
     }
     run_out();
@@ -241,9 +241,9 @@ void Trial::recovers() {
     run_out();
   }
   if (!ran)
-    disagree("memory is refused no more, and a request of {} tokens gets no pages: {}", tokens,
+    disagree("no memory is refused now, and a request of {} tokens gets no pages: {}", tokens,
              engine_->pool(0).memory());
-  if (tries == 0) disagree("memory is refused no more, and nothing is copied to the host tier");
+  if (tries == 0) disagree("no memory is refused now, and nothing is copied to the host tier");
 }
 
 }  // namespace canopy::check

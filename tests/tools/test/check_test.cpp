@@ -192,7 +192,7 @@ TEST_CASE("check: a failure that happens only once is reported with its message"
   std::filesystem::remove(file);
   REQUIRE(summary.failures.size() == 1);
   CHECK_FALSE(summary.failures[0].repeats);
-  const std::string& sentence = summary.failures[0].found.sentence;  // of the reservation, or of the allocator
+  const std::string& sentence = summary.failures[0].found.sentence;  // that of the reservation, or of the allocator
   CHECK_MESSAGE((sentence.find(" was refused") != std::string::npos || sentence.find("only once") != std::string::npos),
                 sentence);
 }
@@ -404,7 +404,7 @@ TEST_CASE("check: a file that is wrong is refused with its place") {
 }
 
 TEST_CASE("check: a program with any part left out is a program") {
-  // What shrinking relies on: operations on requests that never began or have ended change nothing.
+  // Shrinking relies on this: operations on requests that never began or have ended change nothing.
   const std::string text =
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } } }\n"
       "operations: [reserve 1 4, advance 1 4, commit 1 4, finish 1 4, abort 2, retract 2, resume 2, unpin 3, pin 2,\n"

@@ -8,7 +8,7 @@ namespace canopy::bench::gpu {
 using cuda::Kernel, cuda::Result;
 
 Device::Device() {
-  constexpr const char* kFakeName = "Fake device";  // of tests/fake_cuda
+  constexpr const char* kFakeName = "Fake device";  // that of tests/fake_cuda
   check("cuCtxPushCurrent", scope_.result());
   char text[128] = "";
   check("cuDeviceGetName", driver().device_get_name(text, sizeof text, gpu_.ordinal()));
