@@ -127,9 +127,19 @@ Listing<Row> only(const Listing<Row>& listing, std::initializer_list<std::string
 /// Sorts rows by a column; rows with equal values keep their order.
 template <class Row, class Rows>
 void sort(Rows& rows, const Column<Row>& by, bool falling) {
-  std::stable_sort(std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
-    return falling ? is_before(by.value(b), by.value(a)) : is_before(by.value(a), by.value(b));
+  // Not std::stable_sort, whose buffer is deprecated in libstdc++ 12.
+  std::vector<std::pair<Value, std::size_t>> keys;
+  std::vector<Row> given;
+  for (Row& row : rows) {
+    keys.emplace_back(by.value(row), keys.size());
+    given.push_back(std::move(row));
+  }
+  std::sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
+    const Value &before = falling ? b.first : a.first, &after = falling ? a.first : b.first;
+    return is_before(before, after) || (!is_before(after, before) && a.second < b.second);
   });
+  auto to = std::begin(rows);
+  for (const auto& key : keys) *to++ = std::move(given[key.second]);
 }
 
 /// The cells of a list as text. All rows are as long as the heads.
