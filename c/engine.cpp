@@ -272,7 +272,8 @@ canopy_code canopy_engine_resize(canopy_engine* engine, uint32_t group, uint64_t
 canopy_code canopy_engine_blockers(const canopy_engine* engine, uint32_t group, canopy_blocker* to, size_t room,
                                    size_t* length) {
   constexpr const char* kName = "canopy_engine_blockers";
-  return on_engine(engine, kName, [&](canopy_engine& on) {
+  return on_engine(engine, kName, [&](canopy_engine& on) -> canopy_code {
+    if (group >= on.engine->groups()) return fail_group(kName, group, on.engine->groups());
     std::vector<canopy_blocker> all;
     for (const Blocker& blocker : on.engine->blockers(group))
       all.push_back({blocker.request, static_cast<std::uint64_t>(blocker.pinned), blocker.pages});

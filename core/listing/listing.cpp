@@ -43,7 +43,8 @@ bool is_nothing(const Value& value) {
 
 bool is_before(const Value& a, const Value& b) {
   const auto *first = std::get_if<std::string>(&a), *second = std::get_if<std::string>(&b);
-  return first && second ? *first < *second : figure_of(a) < figure_of(b);
+  if (first && second) return *first < *second;
+  return first || second ? second != nullptr : figure_of(a) < figure_of(b);
 }
 
 std::string in_full(const Value& value, Unit unit) {

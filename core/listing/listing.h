@@ -51,7 +51,7 @@ Value difference(std::uint64_t first, std::uint64_t second);
 Value difference(Share first, Share second);
 /// Returns true if there is nothing to see: the value is unknown, empty or 0.
 bool is_nothing(const Value& value);
-/// Returns true if `a` is listed before `b` in rising order: unknown values first, words by their bytes.
+/// Returns true if `a` is listed before `b` in rising order: unknown values, numbers, words by their bytes.
 bool is_before(const Value& a, const Value& b);
 
 std::string in_full(const Value& value, Unit unit);   ///< for people, not rounded: 144,793,823

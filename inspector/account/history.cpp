@@ -84,7 +84,10 @@ std::uint32_t History::see(NamespaceId space) {
   const std::string name = mirror_->space_name(space);
   const auto known =
       totals_ ? std::ranges::find(tenants_.begin() + 1, tenants_.end(), name, &Tenant::name) : tenants_.end();
-  if (known != tenants_.end()) return row = static_cast<std::uint32_t>(known - tenants_.begin());
+  if (known != tenants_.end()) {
+    known->space = space;  // after a restart the name may have another number
+    return row = static_cast<std::uint32_t>(known - tenants_.begin());
+  }
   if (tenants_.size() > most_tenants_) {
     has_others_ = true;
     return row = 0;

@@ -106,8 +106,11 @@ void History::named(TextKind text, std::size_t number) {
   // Counts of a group that nothing has left are known to be 0.
   if (text == TextKind::group && totals_ && number < mirror_->groups()) totals_->leaving[mirror_->pool(number).name];
   if (text == TextKind::space) {
-    if (const std::uint32_t row = row_of(NamespaceId{static_cast<std::uint32_t>(number)}))
-      tenants_[row].name = mirror_->space_name(tenants_[row].space);
+    const std::uint32_t row = row_of(NamespaceId{static_cast<std::uint32_t>(number)});
+    if (row == 0) return;
+    const std::string name = mirror_->space_name(tenants_[row].space);
+    // Sums are labelled by the name: no two rows have the same one.
+    if (!totals_ || std::ranges::find(tenants_, name, &Tenant::name) == tenants_.end()) tenants_[row].name = name;
     return;
   }
   if (text != TextKind::worker || number >= mirror_->workers().size()) return;

@@ -84,15 +84,18 @@ Listing<HeldLock> locks_listing(const Mirror& mirror, double p99_us) {
 Listing<WorkerLine> servers_listing() {
   using Row = WorkerLine;
   Listing<Row> list;
-  list.add("server", Unit::text, [](const Row& server) { return std::string(server.name); });
+  list.add("server", Unit::text, [](const Row& server) { return std::string(server.name); })
+      .explained([](const Row& server) { return std::string(server.name); });
   list.add("tokens", Unit::tokens, [](const Row& server) { return server.tokens; }).wide(4.5F);
   list.add("others have", Unit::tokens, [](const Row& server) { return server.shared; })
       .wide(5.5F)
       .means("Those of its tokens that at least one other server has cached as well.");
   list.add("share", Unit::count, [](const Row& server) { return Share{server.shared, server.tokens}; }).wide(3.6F, 30);
-  list.add("events", Unit::text, [](const Row& server) { return server.events(); }).in_tone([](const Row& server) {
-    return !server.lost.empty() ? Tone::bad : server.state.starts_with("whole") ? Tone::plain : Tone::warn;
-  });
+  list.add("events", Unit::text, [](const Row& server) { return server.events(); })
+      .explained([](const Row& server) { return server.events(); })
+      .in_tone([](const Row& server) {
+        return !server.lost.empty() ? Tone::bad : server.state.starts_with("whole") ? Tone::plain : Tone::warn;
+      });
   return list;
 }
 

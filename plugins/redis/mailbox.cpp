@@ -29,7 +29,12 @@ Call& Mailbox::own(Call::Kind kind, const PageKey& space, std::span<const PageKe
 
 void Mailbox::post(Call& call) {
   const std::lock_guard lock(mutex_);
-  posted_.push_back(&call);
+  try {
+    posted_.push_back(&call);
+  } catch (const std::bad_alloc&) {
+    if (call.is_own()) spare_.push_back(&call);  // has room for all own calls
+    throw;
+  }
   if (posted_.size() == 1) ::eventfd_write(wake_.get(), 1);
 }
 
@@ -38,7 +43,13 @@ bool Mailbox::flush(Call& call, Micros within) {
     const std::lock_guard lock(mutex_);
     awaited_ = &call, awaited_ended_ = false;
   }
-  post(call);
+  try {
+    post(call);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = nullptr;
+    throw;
+  }
   std::unique_lock lock(mutex_);
   flushed_.wait_for(lock, std::chrono::microseconds(within), [&] { return awaited_ended_ || calls_.is_broken(); });
   awaited_ = nullptr;

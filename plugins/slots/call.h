@@ -12,7 +12,6 @@ namespace canopy::slots {
 /// A call and the transfers that it needs. The fates of its records are `done` until another result is known.
 struct Call : AsyncCall {
   // One element per record.
-  std::vector<PageKey> keys;
   std::vector<Slot> slots;     ///< kNoSlot: no transfer
   std::vector<char> unsure;    ///< true if a transfer of several records, including this one, failed
   std::vector<char> has_head;  ///< for a get: the record must begin with its key

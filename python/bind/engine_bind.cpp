@@ -263,8 +263,10 @@ void bind_engine(nb::module_& module) {
           .def(
               "columns",
               [](PyEngine& engine) {
-                return columns_of([&](NodeVisitor& visitor) { engine->index().visit(visitor); },
-                                  [&](NamespaceId space) { return engine->name_of(space); });
+                nb::dict columns = columns_of([&](NodeVisitor& visitor) { engine->index().visit(visitor); },
+                                              [&](NamespaceId space) { return engine->name_of(space); });
+                engine.check();  // an index that broke off
+                return columns;
               },
               "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
           .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,

@@ -64,7 +64,7 @@ void test_scheduling(void) {
     CHECK(blockers[0].pages >= 1 && blockers[0].pages <= 3); /* those above the limit */
     REFUSED(canopy_engine_blockers(engine, 0, blockers, 0, &length), CANOPY_SMALL_BUFFER, "1 elements");
     CHECK(length == 1);
-    REFUSED(canopy_engine_blockers(engine, 1, blockers, 2, &length), CANOPY_VIOLATION, "group 1");
+    REFUSED(canopy_engine_blockers(engine, 1, blockers, 2, &length), CANOPY_BAD_ARGUMENT, "group 1");
   }
   OK(canopy_engine_unpin(engine, nodes[0]));
   REFUSED(canopy_engine_unpin(engine, nodes[0]), CANOPY_NOT_FOUND, "is not pinned");

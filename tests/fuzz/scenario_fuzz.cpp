@@ -17,8 +17,9 @@ void check(std::string_view text) {
     try {
       const bool world = line.starts_with("engine") || line.starts_with("requests");
       if (!world) {
-        const std::string written = program::text_of(program::operation_of(line, program::Runner::index));
-        EXPECT(program::text_of(program::operation_of(written, program::Runner::index)) == written, written);
+        const program::Operation operation = program::operation_of(line, program::Runner::index);
+        const std::string written = program::text_of(operation);
+        EXPECT(program::operation_of(written, program::Runner::index) == operation, written);
       } else {
         static_cast<void>(test::config_of(line));
       }

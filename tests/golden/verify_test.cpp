@@ -176,7 +176,9 @@ TEST_CASE("verify: a file ends with its end line and holds an operation, and not
   const std::string whole = gzipped(text + kEnd);
   CHECK(verdict(whole) == "");
   CHECK(verdict(gzipped(text) + gzipped(kEnd)) == "");  // as gzip reads two files in a row
-  CHECK(verdict(whole + "\x1f\x8b") != "");
+  for (const char* behind : {"x", "xyz", "\x1f\x8b"})
+    CHECK(verdict(whole + behind).find("the gzip data is followed by other bytes") != std::string::npos);
+  CHECK(verdict(whole + std::string(512, '\0')) == "");  // padding, which gzip ignores
   CHECK(verdict(whole + gzipped("x")).find("there are bytes after the line") != std::string::npos);
   for (std::size_t cut = 1; cut < whole.size(); cut += 7) CHECK(verdict(whole.substr(0, cut)) != "");
   std::string flipped = whole;

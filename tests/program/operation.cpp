@@ -57,7 +57,7 @@ struct Shape {
   std::string_view name;
   unsigned runners;
   const char* words;  ///< n name, g group (may be left out), c number (C: may be left out), w words (W: at least one)
-  const char* settings;              ///< allowed settings, separated by blanks
+  const char* settings;              ///< allowed settings, separated by blanks; "in:ie": only of runners i, r, e
   std::uint64_t most = kMostTokens;  ///< largest number
 };
 /// In the order of Verb.
@@ -76,14 +76,14 @@ constexpr Shape kShapes[] = {
     {"remap", kIndex, "gC", "", kMost32},
     {"clear", kIndex, "", ""},
     {"assign", kIndex, "", "in of"},
-    {"peek", kIndex | kRequests, "w", "in"},
+    {"peek", kIndex | kRequests, "w", "in:i"},
     {"state", kIndex | kRequests, "", ""},
     {"tree", kIndex | kRequests, "", ""},
-    {"flush", kIndex | kBoth, "", "in"},
-    {"policy", kIndex | kEngine, "g", "of to"},
-    {"begin", kBoth, "nW", "in priority leave keep us"},
-    {"serve", kBoth, "W", "in priority leave output chunk commits"},
-    {"admits", kRequests, "W", "in priority leave output chunk"},
+    {"flush", kIndex | kBoth, "", "in:ie"},
+    {"policy", kIndex | kEngine, "g", "of:i to"},
+    {"begin", kBoth, "nW", "in:e priority leave keep:e us:e"},
+    {"serve", kBoth, "W", "in:e priority:r leave:r output chunk commits:e"},
+    {"admits", kRequests, "W", "priority leave output chunk"},
     {"reserve", kBoth, "nC", "soon"},
     {"append", kBoth, "nW", ""},
     {"advance", kBoth, "nC", ""},
@@ -119,14 +119,24 @@ constexpr std::string_view kUnlimitedWord = "unlimited";
 
 const Shape& shape_of(Verb verb) { return kShapes[static_cast<std::size_t>(verb)]; }
 
-bool allows(const Shape& shape, std::string_view name) {
-  const auto allowed = split(shape.settings);
-  return std::ranges::find(allowed, name) != allowed.end();
+/// Returns the names of the settings that a line may have; of a runner, or of any.
+std::vector<std::string_view> settings_of(const Shape& shape, std::optional<Runner> runner = {}) {
+  std::vector<std::string_view> names;
+  for (const std::string_view word : split(shape.settings)) {
+    const std::size_t end = std::min(word.find(':'), word.size());
+    const char letter = runner == Runner::index ? 'i' : runner == Runner::requests ? 'r' : 'e';
+    if (!runner || end == word.size() || word.find(letter, end) != word.npos) names.push_back(word.substr(0, end));
+  }
+  return names;
 }
 
-const Setting* setting_of(const Shape& shape, std::string_view name) {
+bool allows(const Shape& shape, std::string_view name, std::optional<Runner> runner = {}) {
+  return std::ranges::count(settings_of(shape, runner), name) > 0;
+}
+
+const Setting* setting_of(const Shape& shape, std::string_view name, Runner runner) {
   const auto* const found = std::ranges::find(kSettings, name, &Setting::name);
-  return found != std::end(kSettings) && allows(shape, name) ? found : nullptr;
+  return found != std::end(kSettings) && allows(shape, name, runner) ? found : nullptr;
 }
 
 std::string nearest(std::string_view typed, const std::vector<std::string_view>& known) {
@@ -196,7 +206,7 @@ void take_word(Operation& operation, const char*& what, std::string_view word) {
   std::uint64_t number = 0;
   if (*what == 'g') {
     ++what;
-    if (!is_number(word, number) && word != kUnlimitedWord) {
+    if (!is_number(word, number) && (word != kUnlimitedWord || operation.verb != Verb::resize)) {
       operation.group = word;
       return;
     }
@@ -255,18 +265,20 @@ Operation operation_of(std::string_view line, Runner runner) {
   for (const std::string_view word : std::span(words).subspan(1)) {
     const auto [key, value] = test::setting(word);
     const auto [group, of_it] = test::of_group(key);
-    const Setting* const found = setting_of(shape, key.empty() ? word : key);
+    const Setting* const found = setting_of(shape, key.empty() ? word : key, runner);
     const bool bare = found && std::holds_alternative<bool Operation::*>(found->field);
     if (found && bare == key.empty()) set(operation, *found, value);
     else if (key.empty()) take_word(operation, what, word);
-    else if (of_it == "from" && allows(shape, of_it))
+    else if (of_it == "from" && allows(shape, of_it, runner))
       operation.from[std::string(group)] = test::number<std::uint32_t>(value);
-    else disagree("'{}' has no setting {}{}", shape.name, in_quotes(key), nearest(key, split(shape.settings)));
+    else disagree("'{}' has no setting {}{}", shape.name, in_quotes(key), nearest(key, settings_of(shape, runner)));
   }
   if (*what == 'n') disagree("'{}' needs a name", shape.name);
   if (*what == 'g') ++what;
   if (*what == 'c') disagree("'{}' needs a number", shape.name);
   if (*what == 'W' && operation.words.empty()) disagree("'{}' needs tokens", shape.name);
+  const bool of_tenant = operation.most || (runner == Runner::index && !operation.to.empty());
+  if (of_tenant && !operation.of) disagree("'{}' has 'most' or 'to' of a tenant only; expected 'of'", shape.name);
   return operation;
 }
 

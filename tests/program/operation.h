@@ -108,6 +108,7 @@ struct Operation {
   std::vector<std::uint32_t> words;  ///< words of a key, or tokens of a request
 
   std::uint64_t number() const { return count.value_or(0); }
+  friend bool operator==(const Operation&, const Operation&) = default;
 };
 
 /// Returns true if a verb has the name of a group in its line.

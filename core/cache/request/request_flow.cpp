@@ -47,7 +47,7 @@ RequestFacts RequestFlow::facts_of(RequestState& request, std::size_t prompt, En
   facts.hints = request.hints;
   facts.id = request.id;
   facts.ending = ending;
-  if (pages_.prints_wanted()) use_prints(facts, [&] { return words_of(request).first(prompt); });
+  if (pages_.prints_wanted()) use_prints(facts, [&] { return words_of(request, prompt); });
   return facts;
 }
 
@@ -133,8 +133,7 @@ void RequestFlow::destroy(RequestState& request) {
 /// Returns the part of a request's tokens that it may look up in the index.
 Key RequestFlow::reusable_key(RequestState& request) {
   const std::size_t tokens = request.tokens.size();
-  const Key usable{request.space,
-                   words_of(request).first(tokens - std::min<std::size_t>(tokens, request.min_uncached))};
+  const Key usable{request.space, words_of(request, tokens - std::min<std::size_t>(tokens, request.min_uncached))};
   const std::uint64_t total = std::max<std::uint64_t>(tokens, std::uint64_t{request.prompt} + request.output_limit);
   return reusable(usable, tokens, total, request.chunk);
 }
@@ -289,7 +288,7 @@ RequestState* RequestFlow::begin_fetch(const RequestSpec& spec, Units units) {
   request.fetches = true;
   Key key{.space = spec.space, .words = {}};
   try {
-    key.words = words_of(request);
+    key.words = words_of(request, request.tokens.size());
     make_room(request, key);
   } catch (...) {
     unmake(request);

@@ -97,8 +97,8 @@ class RequestFlow {
     words_.clear();
     return state_.codec->encode(spec.prompt, words_);
   }
-  std::span<const std::uint32_t> words_of(RequestState& request) {
-    return state_.codec->encode(request.tokens, request.words);
+  std::span<const std::uint32_t> words_of(RequestState& request, std::size_t tokens) {
+    return state_.codec->encode(std::span<const Token>(request.tokens).first(tokens), request.words);
   }
   void make_state();
   RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);

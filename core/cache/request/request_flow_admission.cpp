@@ -34,8 +34,8 @@ void RequestFlow::refuse(const RequestSpec& spec, const char* call) {
 }
 
 /// Returns the part of `usable` that a request of `prompt` tokens looks up in the index: nothing if, with the prefix it
-/// would find, it could not run even in otherwise empty pools. After a prefix that a window keeps, the steps of a prefill
-/// begin at other places, so a request can need more pages than without the prefix.
+/// would find, it could not run even in otherwise empty pools. After a prefix that a window keeps, the steps of a
+/// prefill begin at other places, so a request can need more pages than without the prefix.
 Key RequestFlow::reusable(const Key& usable, std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk) {
   const std::uint64_t kept = kept_by_a_lock(), step = chunk ? std::min(chunk, prompt) : prompt;
   const auto roomy = [&](const Pool& pool) {

@@ -163,7 +163,7 @@ bool RequestFlow::extend(RequestState& request, std::size_t group, std::size_t l
 /// Pages brought for what the index already had are spare: they are freed, and the row names the index's pages instead.
 /// REQUIRES: may_compute.
 std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, bool chunked) {
-  const auto words = words_of(request).first(tokens);
+  const auto words = words_of(request, tokens);
   const Units units = state_.whole_pages(tokens);
   // SGLang's accounting counts an insert even if it brings nothing, so only a shorter one is skipped.
   if (units < request.lock.length) return publish(request, RequestPhase::running), 0;
@@ -262,8 +262,7 @@ void RequestFlow::free_owned(RequestState& request, std::size_t group, std::size
 /// Releases the lock and all pages. Ending::none: a fetch, which policies do not see.
 void RequestFlow::release_all(RequestState& request, Ending ending) {
   RequestFacts facts;
-  if (ending != Ending::none)
-    facts = facts_of(request, request.prompt, ending);
+  if (ending != Ending::none) facts = facts_of(request, request.prompt, ending);
   retentions_.drop(request);
   drainer_.releasing(request);
   pages_.release(request.lock, request.space, ending == Ending::none ? nullptr : &facts);

@@ -57,7 +57,8 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
 /// Finds what is resident of the first `units` units of a request's tokens. Finds nothing if the system has no memory.
 Found Retentions::find(RequestState& request, Units units) {
   try {
-    const auto words = state_.codec->encode(request.tokens, request.words).first(units + state_.overlap);
+    const auto words =
+        state_.codec->encode(std::span<const Token>(request.tokens).first(units + state_.overlap), request.words);
     return timed(state_, [&] { return state_.index->find({request.space, words}); });
   } catch (const std::bad_alloc&) {
     return ++state_.lacked, Found{};

@@ -131,7 +131,7 @@ TEST_CASE("lying indexes are named with their file and the call") {
     CHECK(view.sizes(0, NamespaceId::shared).evictable == 0);
     CHECK(view.use().nodes == 0);
     CHECK_FALSE(view.visit(nothing));
-    view.waiting(0, nothing);
+    CHECK_FALSE(view.waiting(0, nothing));
     CHECK((*engine)->ledger().violations() == 4);
   }
   {

@@ -90,6 +90,21 @@ TEST_CASE("the next request does not compute what one request has computed") {
   CHECK(engine->counters().hit_tokens == 16);
 }
 
+TEST_CASE("an exception of a visitor reaches its caller, and the index is not blamed") {
+  const auto engine = engine_of(kSmall);
+  fill(*engine);
+  struct Throws final : NodeVisitor, QueueVisitor {
+    int calls = 0;
+    void node(const NodeView&) override { throw ++calls; }
+    void waiting(const NodeFacts&, Rank) override { throw ++calls; }
+  } nodes, queue;
+  CHECK_THROWS_AS(engine->index().visit(nodes), int);
+  CHECK_THROWS_AS(engine->index().waiting(0, queue), int);
+  CHECK(nodes.calls == 1);
+  CHECK(queue.calls == 1);
+  CHECK(engine->ledger().violations() == 0);
+}
+
 TEST_CASE("an engine that has served nothing has counted nothing") {
   const auto engine = engine_of(kSmall);
   const Counters& counters = engine->counters();

@@ -271,6 +271,44 @@ TEST_CASE("metrics: a feed that ends and comes back goes on counting, and its tr
   CHECK(row->resident_tokens == 20);
 }
 
+TEST_CASE("metrics: the row of a name is that of the name, whatever numbers namespaces have after a restart") {
+  const auto first = engine_of(kYaml);
+  Reading reading(*first, 4);
+  reading.look();
+  serve(*first, tokens(1, 36), first->intern({"a", {}, {}}));
+  serve(*first, tokens(1, 20), first->intern({"b", {}, {}}));
+  reading.look();
+  reading.tally.detach();
+  const auto second = engine_of(kYaml);
+  const NamespaceId b = second->intern({"b", {}, {}}), a = second->intern({"a", {}, {}});
+  reading.tally.attach(second->feed()->writer().header());
+  FeedReader reader(second->feed()->writer().header());
+  const auto look = [&] {
+    second->poll();
+    std::vector<Event> events(4096);
+    for (std::size_t count = 0; reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events;)
+      reading.tally.take({events.data(), count});
+    std::map<std::string, std::uint64_t> prompts;
+    for (const metrics::TenantFigures& one : reading.tally.figures().tenants) {
+      CHECK(!prompts.contains(one.label));
+      prompts[one.label] = one.prompt_tokens;
+    }
+    return prompts;
+  };
+  serve(*second, tokens(1, 8), b);
+  serve(*second, tokens(1, 12), a);
+  const auto before = look();
+  CHECK(before.at("a") >= 36);
+  CHECK(before.at("b") >= 20);
+  reading.tally.lost();
+  serve(*second, tokens(101, 8), b);
+  const FeedReader another(second->feed()->writer().header());  // the engine sends a keyframe, with all names
+  const auto after = look();
+  CHECK(after.at("a") == before.at("a"));
+  CHECK(after.at("b") >= before.at("b"));
+  CHECK(after.at("b") < before.at("a"));
+}
+
 TEST_CASE("metrics: after a loss the tree is not known until the next keyframe, and the loss is counted") {
   const auto engine = engine_of(kYaml);
   Reading reading(*engine, 8);

@@ -91,7 +91,7 @@ TEST_CASE("a mistake in groups, requests or values is reported in a sentence") {
   CHECK(error("requests\nbegin a 1\nbegin a 1\n") == "s:3: there is a request called 'a' already");
   CHECK(error("requests\nbegin a 1\nfly a\n").starts_with("s:3: 'fly' is not an operation"));
   CHECK(error("requests\ninsert 1\n").starts_with("s:2: 'insert' is not an operation"));
-  CHECK(error("requests\nflush in=1\n") == "s:2: requests of a scenario have no namespaces");
+  CHECK(error("requests\nflush in=1\n") == "s:2: 'flush' has no setting 'in'\n  known here: none");
   CHECK(error("requests\nbegin a 1\ncommit a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
   CHECK(error("requests\nbegin a 1\nfinish a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
   CHECK(error("requests\nbegin a 1\nreserve a\nresume a\n") == "s:4: 'a' was not retracted");

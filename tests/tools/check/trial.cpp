@@ -346,7 +346,8 @@ bool Trial::flush_unknown() {
   return true;
 }
 
-bool Trial::use_policy(std::size_t group, const std::string& name) {
+bool Trial::use_policy(std::size_t group, const std::string& wanted) {
+  const std::string name = wanted.empty() ? engine_->policy(group) : wanted;  // a new one of the same name
   auto policy = registry_.make<EvictionStrategy>(name, {});
   if (!policy) disagree("policy {}: {}", name, policy.error().text);
   return static_cast<bool>(ask([&] { return engine_->use_policy(group, *policy, name); }));

@@ -13,15 +13,16 @@ extern "C" {
 typedef struct canopy_share {
   size_t size;
   uint64_t floor;   /**< cached tokens that are not evicted for other tenants */
-  double weight;    /**< above 0; above the floors, the tenant with the most tokens per weight loses first */
+  double weight;    /**< 0.001 to 1000000; above the floors, the tenant with the most tokens per weight loses first */
   uint64_t ceiling; /**< most cached tokens; CANOPY_UNLIMITED: any number */
   uint64_t puts;    /**< most tokens a minute that are put into the storage; CANOPY_UNLIMITED: any number */
   uint64_t pins;    /**< most tokens that retention keeps */
 } canopy_share;
 #define CANOPY_SHARE_INIT {sizeof(canopy_share), 0, 1.0, CANOPY_UNLIMITED, CANOPY_UNLIMITED, 0}
 
-/** Gives a tenant another share, or one of its own. CANOPY_REFUSED, and nothing changed, if the floors are then larger
- * than the pool, or if the engine's file has no `tenants`. */
+/** Gives a tenant another share, or one of its own. CANOPY_REFUSED, and nothing changed, if the share is not possible:
+ * floors that are then larger than the pool, a ceiling below the floor, a name that is "" or "*", an engine's file without
+ * `tenants`; or if the system has no memory for another tenant. */
 CANOPY_API canopy_code canopy_engine_set_share(canopy_engine* engine, const char* tenant, const canopy_share* share);
 /** Writes the number of tenants; 0 if the engine's file has no `tenants`. */
 CANOPY_API canopy_code canopy_engine_tenants(const canopy_engine* engine, size_t* count);

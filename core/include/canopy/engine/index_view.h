@@ -10,7 +10,8 @@ namespace canopy {
 struct CacheState;
 
 /// The index of an engine or of its host tier, for reading. Nothing here changes the index, not even recency. If the
-/// component throws, the result is empty, and the ledger records a violation. Valid as long as its engine.
+/// component throws, the result is empty, and the ledger records a violation. An exception of a visitor reaches the
+/// caller. Valid as long as its engine.
 class IndexView {
  public:
   explicit IndexView(const CacheState& state) : state_(&state) {}
@@ -25,10 +26,10 @@ class IndexView {
   Tick now() const;  ///< time on the logical clock
   /// Returns the longest prefix of a key that every group can serve.
   Probe peek(const Key& key) const;
-  /// Visits every node, parents before children. Returns false if the index broke off: there may be others. O(tree).
+  /// Visit every node, parents before children, or every node of a group that waits to be evicted. Return false if the
+  /// index broke off: there may be others. O(tree).
   bool visit(NodeVisitor& visitor) const;
-  /// Visits every node of a group that waits to be evicted.
-  void waiting(std::size_t group, QueueVisitor& visitor) const;
+  bool waiting(std::size_t group, QueueVisitor& visitor) const;
 
  private:
   const CacheState* state_;

@@ -232,7 +232,7 @@ class AsyncCalls {
 ///   class Disk final : public StorageTransport<> { ... };   // Config, a constructor (config, context), and these
 ///   CANOPY_PLUGIN("1.0.0", provide<PageStorage, AsyncStorage<Disk>>("disk", "records on a disk"));
 ///
-/// Exceptions: std::bad_alloc, and only from begin(), advance() and remove().
+/// Exceptions: std::bad_alloc, and only from begin(), advance(), remove() and flush().
 template <class CallOfIt = AsyncCall>
 class StorageTransport {
  public:
