@@ -143,8 +143,8 @@ canopy_code canopy_feed_seek(canopy_feed* feed, uint64_t commit) {
   });
 }
 
-canopy_code canopy_feed_get_state(const canopy_feed* feed, canopy_feed_state* state) {
-  constexpr const char* kName = "canopy_feed_get_state";
+canopy_code canopy_feed_look(const canopy_feed* feed, canopy_feed_state* state) {
+  constexpr const char* kName = "canopy_feed_look";
   return on_feed(feed, kName, [&](canopy_feed& on) -> canopy_code {
     if (const canopy_code code = check_result(kName, "state", state)) return code;
     const Mirror& mirror = *on.mirror;

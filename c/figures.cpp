@@ -32,8 +32,8 @@ std::string lines_of(const std::vector<std::string>& all) { return fmt::format("
 
 }  // namespace
 
-canopy_code canopy_engine_get_state(const canopy_engine* engine, canopy_engine_state* state) {
-  return look("canopy_engine_get_state", engine, "state", state, [](const Engine& on, canopy_engine_state& own) {
+canopy_code canopy_engine_look(const canopy_engine* engine, canopy_engine_state* state) {
+  return look("canopy_engine_look", engine, "state", state, [](const Engine& on, canopy_engine_state& own) {
     own.page_size = on.page_size();
     own.groups = static_cast<std::uint32_t>(on.groups());
     own.live_requests = on.live_requests();

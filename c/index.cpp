@@ -300,8 +300,8 @@ canopy_code canopy_index_take_pages(canopy_index* index, uint32_t group, uint32_
   });
 }
 
-canopy_code canopy_index_get_state(const canopy_index* index, canopy_index_state* state) {
-  constexpr const char* kName = "canopy_index_get_state";
+canopy_code canopy_index_look(const canopy_index* index, canopy_index_state* state) {
+  constexpr const char* kName = "canopy_index_look";
   return on_index(index, kName, Operation::none, [&](canopy_index& on) -> canopy_code {
     if (const canopy_code code = check_result(kName, "state", state)) return code;
     canopy_index_state own{};

@@ -140,8 +140,8 @@ canopy_code canopy_request_resume(canopy_request* request, uint32_t* resident) {
   });
 }
 
-canopy_code canopy_request_get_state(const canopy_request* request, canopy_request_state* state) {
-  constexpr const char* kName = "canopy_request_get_state";
+canopy_code canopy_request_look(const canopy_request* request, canopy_request_state* state) {
+  constexpr const char* kName = "canopy_request_look";
   if (!request) return fail_without(kName, "request");
   if (request->stage == Stage::destroyed) return fail_in_stage(kName, request->stage);
   if (const canopy_code code = check_result(kName, "state", state)) return code;
@@ -216,8 +216,8 @@ canopy_code canopy_engine_page_table(const canopy_engine* engine, const canopy_r
   });
 }
 
-canopy_code canopy_fetch_get_state(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state) {
-  constexpr const char* kName = "canopy_fetch_get_state";
+canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state) {
+  constexpr const char* kName = "canopy_fetch_look";
   if (!fetch) return fail_without(kName, "fetch");
   if (const canopy_code code = check_result(kName, "state", state)) return code;
   return on_engine(&fetch->engine, kName, [&](canopy_engine&) {

@@ -58,7 +58,7 @@ canopy_request_state look(const canopy_request* request) {
   canopy_request_state state;
   memset(&state, 0xab, sizeof state);
   state.size = sizeof state;
-  OK(canopy_request_get_state(request, &state));
+  OK(canopy_request_look(request, &state));
   return state;
 }
 
@@ -66,7 +66,7 @@ uint64_t digest(const canopy_engine* engine) {
   canopy_engine_state state;
   memset(&state, 0, sizeof state);
   state.size = sizeof state;
-  OK(canopy_engine_get_state(engine, &state));
+  OK(canopy_engine_look(engine, &state));
   return state.digest;
 }
 
@@ -356,8 +356,8 @@ static void wrong_arguments(void) {
   REFUSED(canopy_request_write(request, 0, 0, 0, 1, stream, 1), CANOPY_BAD_ARGUMENT, "1 streams");
   REFUSED(canopy_request_write(request, 0, 7, 0, 1, stream, 2), CANOPY_VIOLATION, "layer");
   REFUSED(canopy_request_write(request, 0, 0, 7, 9, stream, 2), CANOPY_VIOLATION, "write");
-  REFUSED(canopy_request_get_state(request, NULL), CANOPY_BAD_ARGUMENT, "state is NULL");
-  REFUSED(canopy_request_get_state(NULL, &state), CANOPY_BAD_ARGUMENT, "request is NULL");
+  REFUSED(canopy_request_look(request, NULL), CANOPY_BAD_ARGUMENT, "state is NULL");
+  REFUSED(canopy_request_look(NULL, &state), CANOPY_BAD_ARGUMENT, "request is NULL");
   {
     const canopy_request* batch[1];
     int32_t table[2];
@@ -465,13 +465,13 @@ static void fetches(void) {
   OK(canopy_engine_fetch(engine, &spec, &fetch));
   memset(&state, 0, sizeof state);
   state.size = sizeof state;
-  OK(canopy_fetch_get_state(fetch, 0, &state));
+  OK(canopy_fetch_look(fetch, 0, &state));
   CHECK(state.tokens == 16 || state.tokens == 12);
   OK(canopy_engine_turn(engine, 2000));
   OK(canopy_engine_turn(engine, 3000));
-  OK(canopy_fetch_get_state(fetch, 0, &state));
+  OK(canopy_fetch_look(fetch, 0, &state));
   CHECK(state.done == 1 && state.ready == 1);
-  REFUSED(canopy_fetch_get_state(NULL, 0, &state), CANOPY_BAD_ARGUMENT, "fetch is NULL");
+  REFUSED(canopy_fetch_look(NULL, 0, &state), CANOPY_BAD_ARGUMENT, "fetch is NULL");
   REFUSED(canopy_engine_destroy(engine), CANOPY_WRONG_STATE, "1 fetches");
   OK(canopy_engine_begin(engine, &spec, fetch, &request));
   CHECK(look(request).matched == 12);

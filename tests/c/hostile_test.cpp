@@ -123,7 +123,7 @@ class HostileEngine {
  private:
   std::uint64_t digest() const {
     canopy_engine_state state{sizeof state, 0, 0, 0, 0, 0, 0, 0};
-    REQUIRE(canopy_engine_get_state(engine_, &state) == CANOPY_OK);
+    REQUIRE(canopy_engine_look(engine_, &state) == CANOPY_OK);
     return state.digest;
   }
 
@@ -337,7 +337,7 @@ class HostileEngine {
     canopy_engine* const engine = draw_.or_null(engine_);
     switch (draw_.below(6)) {
       case 0:
-        return result<canopy_engine_state>([&](auto* to) { return canopy_engine_get_state(engine, to); });
+        return result<canopy_engine_state>([&](auto* to) { return canopy_engine_look(engine, to); });
       case 1:
         return result<canopy_counters>([&](auto* to) { return canopy_engine_counters(engine, to); });
       case 2:
@@ -347,11 +347,11 @@ class HostileEngine {
       case 4:
         if (requests_.empty()) return CANOPY_OK;
         return result<canopy_request_state>(
-            [&](auto* to) { return canopy_request_get_state(draw_.or_null(requests_.back()), to); });
+            [&](auto* to) { return canopy_request_look(draw_.or_null(requests_.back()), to); });
       default:
         if (fetches_.empty()) return CANOPY_OK;
         return result<canopy_fetch_state>([&](auto* to) {
-          return canopy_fetch_get_state(draw_.or_null(fetches_.back()),
+          return canopy_fetch_look(draw_.or_null(fetches_.back()),
                                         draw_.one_of<std::uint64_t>({0, 1000, CANOPY_UNLIMITED}), to);
         });
     }

@@ -116,7 +116,7 @@ class Pair {
     REQUIRE(canopy_engine_fetch(c_, &given, &fetched) == CANOPY_OK);
     for (std::uint32_t turns = below(4); turns > 0; --turns) turn();
     canopy_fetch_state state{sizeof state, 0, 0, 0, 0, 0, 0, 0};
-    REQUIRE(canopy_fetch_get_state(fetched, 0, &state) == CANOPY_OK);
+    REQUIRE(canopy_fetch_look(fetched, 0, &state) == CANOPY_OK);
     CHECK((state.done == fetch.done() && state.ready == fetch.ready() && state.tokens == fetch.tokens() &&
            state.ends_us == fetch.ends_us()));
     Both& both = running_.emplace_back();
@@ -231,14 +231,14 @@ class Pair {
 
   void same() {
     canopy_engine_state state{sizeof state, 0, 0, 0, 0, 0, 0, 0};
-    REQUIRE(canopy_engine_get_state(c_, &state) == CANOPY_OK);
+    REQUIRE(canopy_engine_look(c_, &state) == CANOPY_OK);
     REQUIRE(state.digest == cpp_->digest());
     REQUIRE(state.violations == 0);
     REQUIRE(cpp_->ledger().violations() == 0);
     CHECK(state.live_requests == cpp_->live_requests());
     for (const Both& both : running_) {
       canopy_request_state own{sizeof own, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-      REQUIRE(canopy_request_get_state(both.c, &own) == CANOPY_OK);
+      REQUIRE(canopy_request_look(both.c, &own) == CANOPY_OK);
       CHECK((own.matched == both.cpp.matched() && own.computed == both.cpp.computed() &&
              own.committed == both.cpp.committed() && own.reserved == both.cpp.reserved() &&
              own.full_length == both.cpp.full_length() && own.id == both.cpp.id()));

@@ -245,7 +245,7 @@ void test_index(void) {
   OK(canopy_index_release(index, &lock)); /* holds nothing */
   memset(&state, 0, sizeof state);
   state.size = sizeof state;
-  OK(canopy_index_get_state(index, &state));
+  OK(canopy_index_look(index, &state));
   CHECK(state.nodes == 1 && state.evictable[0] == 16 && state.protected_units[0] == 0 && state.now > 0);
   OK(canopy_index_evict(index, 0, 1, &freed));
   CHECK(freed == 4);
@@ -346,7 +346,7 @@ void test_feed(void) {
   OK(canopy_engine_poll(engine, NULL));
   OK(canopy_feed_poll(feed, &any));
   CHECK(any == 1);
-  OK(canopy_feed_get_state(feed, &state));
+  OK(canopy_feed_look(feed, &state));
   CHECK(state.in_step == 1 && state.nodes == 1 && state.running == 1 && state.drift == 0 && state.gone == 0);
   CHECK(state.page_size == 4 && state.groups == 1 && state.prompt_tokens == 16);
   OK(canopy_feed_pool(feed, 0, &pool));
@@ -373,7 +373,7 @@ void test_feed(void) {
   REFUSED(canopy_feed_pool(feed, 1, &pool), CANOPY_BAD_ARGUMENT, "group 1");
   REFUSED(canopy_feed_seek(feed, 0), CANOPY_WRONG_STATE, "not a recording");
   OK(canopy_engine_destroy(engine));
-  OK(canopy_feed_get_state(feed, &state));
+  OK(canopy_feed_look(feed, &state));
   CHECK(state.gone == 1);
   OK(canopy_feed_text(feed, CANOPY_FEED_GONE, 0, text, sizeof text, &length));
   CHECK(length > 0);
@@ -395,10 +395,10 @@ void test_feed(void) {
   canopy_request_destroy(request);
   OK(canopy_engine_destroy(engine));
   OK(canopy_feed_open(path, &feed));
-  OK(canopy_feed_get_state(feed, &state));
+  OK(canopy_feed_look(feed, &state));
   CHECK(state.commits > 2 && state.commits == state.last_commit && state.nodes == 1 && state.drift == 0);
   OK(canopy_feed_seek(feed, 1));
-  OK(canopy_feed_get_state(feed, &state));
+  OK(canopy_feed_look(feed, &state));
   CHECK(state.commits == 1 && state.nodes == 0 && state.last_commit > 2);
   OK(canopy_feed_poll(feed, &any));
   CHECK(any == 0);

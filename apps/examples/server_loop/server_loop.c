@@ -56,7 +56,7 @@ static void begin(canopy_engine* engine) {
   spec.output_limit = one.output;
   spec.chunk = kChunk;
   need(canopy_engine_begin(engine, &spec, NULL, &one.request));
-  need(canopy_request_get_state(one.request, &now));
+  need(canopy_request_look(one.request, &now));
   one.computed = now.computed;
   running[run++] = one;
   ++begun;
@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   memset(&counters, 0, sizeof counters);
   counters.size = sizeof counters;
   need(canopy_engine_counters(engine, &counters));
-  need(canopy_engine_get_state(engine, &after));
+  need(canopy_engine_look(engine, &after));
   printf("%" PRIu64 " requests, %" PRIu64 " prompt tokens, %" PRIu64 " reused, %" PRIu64 " evicted, %" PRIu64
          " retracted, rows %016" PRIx64 ", %" PRIu64 " violations, digest %016" PRIx64 "\n",
          counters.finished, counters.prompt_tokens, counters.hit_tokens, counters.evicted_tokens, counters.retracted,

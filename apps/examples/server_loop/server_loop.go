@@ -95,7 +95,7 @@ func (s *server) begin() {
 	need(C.canopy_engine_begin(s.engine, &spec, nil, &one.request))
 	var now C.canopy_request_state
 	now.size = C.size_t(unsafe.Sizeof(now))
-	need(C.canopy_request_get_state(one.request, &now))
+	need(C.canopy_request_look(one.request, &now))
 	one.computed = uint32(now.computed)
 	s.running = append(s.running, one)
 	s.begun++
@@ -202,7 +202,7 @@ func main() {
 	need(C.canopy_engine_counters(s.engine, &counters))
 	var after C.canopy_engine_state
 	after.size = C.size_t(unsafe.Sizeof(after))
-	need(C.canopy_engine_get_state(s.engine, &after))
+	need(C.canopy_engine_look(s.engine, &after))
 	fmt.Printf("%d requests, %d prompt tokens, %d reused, %d evicted, %d retracted, rows %016x, %d violations, digest %016x\n",
 		counters.finished, counters.prompt_tokens, counters.hit_tokens, counters.evicted_tokens, counters.retracted,
 		s.rows, after.violations, after.digest)

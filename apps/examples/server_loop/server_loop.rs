@@ -96,10 +96,10 @@ extern "C" {
     fn canopy_engine_create(options: *const EngineOptions, engine: *mut *mut c_void) -> i32;
     fn canopy_engine_destroy(engine: *mut c_void) -> i32;
     fn canopy_engine_turn(engine: *mut c_void, now_us: u64) -> i32;
-    fn canopy_engine_get_state(engine: *const c_void, state: *mut EngineState) -> i32;
+    fn canopy_engine_look(engine: *const c_void, state: *mut EngineState) -> i32;
     fn canopy_engine_counters(engine: *const c_void, counters: *mut Counters) -> i32;
     fn canopy_engine_begin(engine: *mut c_void, spec: *const RequestSpec, fetched: *mut c_void, request: *mut *mut c_void) -> i32;
-    fn canopy_request_get_state(request: *const c_void, state: *mut RequestState) -> i32;
+    fn canopy_request_look(request: *const c_void, state: *mut RequestState) -> i32;
     fn canopy_request_reserve(request: *mut c_void, tokens: u32, soon: u32) -> i32;
     fn canopy_request_append(request: *mut c_void, tokens: *const u32, count: usize) -> i32;
     fn canopy_request_row(request: *const c_void, group: u32, from: usize, to: *mut u32, room: usize, length: *mut usize) -> i32;
@@ -209,7 +209,7 @@ unsafe fn begin(engine: *mut c_void, (prompt, output): (Vec<u32>, u32)) -> Runni
     let mut request = null_mut();
     need(canopy_engine_begin(engine, &spec, null_mut(), &mut request));
     let mut now = RequestState { size: size_of::<RequestState>(), ..zeroed() };
-    need(canopy_request_get_state(request, &mut now));
+    need(canopy_request_look(request, &mut now));
     Running { request, length: prompt.len() as u32, computed: now.computed, output }
 }
 
@@ -279,7 +279,7 @@ fn main() {
         let mut counters = Counters { size: size_of::<Counters>(), ..zeroed() };
         let mut after = EngineState { size: size_of::<EngineState>(), ..zeroed() };
         need(canopy_engine_counters(engine, &mut counters));
-        need(canopy_engine_get_state(engine, &mut after));
+        need(canopy_engine_look(engine, &mut after));
         println!(
             "{} requests, {} prompt tokens, {} reused, {} evicted, {} retracted, rows {:016x}, {} violations, digest {:016x}",
             counters.finished, counters.prompt_tokens, counters.hit_tokens, counters.evicted_tokens, counters.retracted,

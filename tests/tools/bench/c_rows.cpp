@@ -130,7 +130,7 @@ Result<std::monostate> measure_pair(const Setting& setting, const Calls& calls, 
   request.abort();
   canopy_engine_state state{};
   state.size = sizeof state;
-  good &= canopy_engine_get_state(on.c, &state) == CANOPY_OK && state.digest == on.cpp->digest();
+  good &= canopy_engine_look(on.c, &state) == CANOPY_OK && state.digest == on.cpp->digest();
   if (!good) return Error{fmt::format("canopy-dev bench: {}: a call failed, or the engines differ", calls.name)};
   return std::monostate{};
 }

@@ -132,7 +132,7 @@ typedef struct canopy_request_state {
   uint32_t computed, committed, reserved, retained;
   int32_t ended;
 } canopy_request_state;
-CANOPY_API canopy_code canopy_request_get_state(const canopy_request* request, canopy_request_state* state);
+CANOPY_API canopy_code canopy_request_look(const canopy_request* request, canopy_request_state* state);
 /** Destroys a request, and aborts it if it has not ended. During a call of its engine (in a policy, or by another
  * thread, which is a mistake) it is destroyed when that call ends; the handle is gone all the same. */
 CANOPY_API void canopy_request_destroy(canopy_request* request);
@@ -160,7 +160,7 @@ typedef struct canopy_fetch_state {
   uint64_t ready_us; /**< time to look again, since it may be ready then; 0: it is ready */
 } canopy_fetch_state;
 /** `again_us`: microseconds until the next call at the earliest, such as the next step of the scheduler. */
-CANOPY_API canopy_code canopy_fetch_get_state(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state);
+CANOPY_API canopy_code canopy_fetch_look(const canopy_fetch* fetch, uint64_t again_us, canopy_fetch_state* state);
 /** Destroys a fetch; during a call of its engine, as canopy_request_destroy does. */
 CANOPY_API void canopy_fetch_destroy(canopy_fetch* fetch);
 

@@ -41,7 +41,7 @@ typedef struct canopy_feed_state {
   int32_t gone;     /**< 1: the writer has ended; canopy_feed_text has the reason */
   int32_t reserved; /**< 0 */
 } canopy_feed_state;
-CANOPY_API canopy_code canopy_feed_get_state(const canopy_feed* feed, canopy_feed_state* state);
+CANOPY_API canopy_code canopy_feed_look(const canopy_feed* feed, canopy_feed_state* state);
 /** Writes the pages of a group by owner. `limit` and `pages` are both the pages of the pool. */
 CANOPY_API canopy_code canopy_feed_pool(const canopy_feed* feed, uint32_t group, canopy_pool* pool);
 

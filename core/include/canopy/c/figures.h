@@ -18,7 +18,7 @@ typedef struct canopy_engine_state {
   uint64_t checks, violations; /**< counts of the ledger */
   uint64_t digest;             /**< hash of results, victims and counters: the same for the same input */
 } canopy_engine_state;
-CANOPY_API canopy_code canopy_engine_get_state(const canopy_engine* engine, canopy_engine_state* state);
+CANOPY_API canopy_code canopy_engine_look(const canopy_engine* engine, canopy_engine_state* state);
 
 /** Counts since the engine was created, in tokens unless noted. */
 typedef struct canopy_counters {

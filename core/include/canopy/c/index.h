@@ -105,7 +105,7 @@ typedef struct canopy_index_state {
   uint64_t now;     /**< tick */
   uint64_t evictable[CANOPY_MOST_GROUPS], protected_units[CANOPY_MOST_GROUPS]; /**< units */
 } canopy_index_state;
-CANOPY_API canopy_code canopy_index_get_state(const canopy_index* index, canopy_index_state* state);
+CANOPY_API canopy_code canopy_index_look(const canopy_index* index, canopy_index_state* state);
 /** Serves an inspector that attached between calls. */
 CANOPY_API canopy_code canopy_index_poll(canopy_index* index);
 
