@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <engine/state_of.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -18,6 +19,17 @@ namespace canopy::test {
 
 /// Sets what no key of a file sets.
 using Tune = std::function<void(EngineConfig&)>;
+
+/// Returns the components of plugin files and those of a test. REQUIRES: `own` outlives it.
+inline Registry registry_with(std::span<const CanopyComponent> own) {
+  static std::deque<CanopyPlugin> plugins;  // a registry keeps their addresses
+  plugins.push_back({kPluginMagic, sizeof(CanopyPlugin), CANOPY_TOOLCHAIN, "0.1.0", own.data(), sizeof(CanopyComponent),
+                     static_cast<std::uint32_t>(own.size())});
+  Registry all;
+  all.scan(own_plugin_folder(), Trust::as_ourselves);
+  all.add(plugins.back(), "this test");
+  return all;
+}
 
 /// An engine from YAML text with assignments on top.
 inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {},
@@ -39,6 +51,14 @@ index: radix
 groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }
 store: { host: { layers: 2, streams: { k: 8, v: 12 } } }
 )";
+
+/// Full attention and a window, and a feed in the process.
+inline const char* const kTwoGroups =
+    "page_size: 4\nindex: radix\n"
+    "groups:\n"
+    "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+    "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
+    "feed: { heap: { events: 65536 } }\n";
 
 /// count tokens from first on, each different.
 inline std::vector<Token> tokens(Token first, std::size_t count) {

@@ -34,7 +34,15 @@ std::span<const std::uint32_t> CodecPort::encode(std::span<const Token> tokens, 
 }
 
 std::span<const std::uint32_t> CodecPort::make(std::span<const Token> tokens, KeyWords& known) const {
-  const auto words = call("encode", &KeyCodec::encode, tokens, known);
+  const auto words = call("encode", [&](const KeyCodec& codec) -> std::span<const std::uint32_t> {
+    try {
+      return codec.encode(tokens, known);
+    } catch (const std::bad_alloc&) {
+      if (!known.lacks_) throw;
+      return {};
+    }
+  });
+  if (std::exchange(known.lacks_, false)) throw std::bad_alloc();  // the system's fault, not the codec's
   const bool there = has_address(words);
   if (words.size() == tokens.size() && there) return words;
   wrong("encode",

@@ -51,7 +51,9 @@ class KeyWords final : public Scratch {
   void clear() { known_ = 0; }
   /// Returns room behind the known words.
   std::span<std::uint32_t> words(std::size_t count) override {
+    lacks_ = true;
     if (room_.size() < known_ + count) room_.resize(known_ + count);
+    lacks_ = false;
     return {room_.data() + known_, count};
   }
 
@@ -59,6 +61,7 @@ class KeyWords final : public Scratch {
   friend class CodecPort;
   std::vector<std::uint32_t> room_;
   std::size_t known_ = 0;  ///< words at the start of `room_` that are final
+  bool lacks_ = false;     ///< words() found no memory
 };
 
 /// A codec that returns one word for each token. If the component fails to, the port makes words that no other request
@@ -70,7 +73,8 @@ class CodecPort final : public Port<KeyCodec> {
 
   Units overlap() const { return call("overlap", &KeyCodec::overlap); }
   /// Returns the words of `tokens`, valid until `known` or the tokens change. Makes those that `known` lacks, and adds
-  /// them to it, unless the words are the tokens. REQUIRES: `known` is empty, or has words of the first of these tokens.
+  /// them to it, unless the words are the tokens. Throws std::bad_alloc if `known` finds no memory. REQUIRES: `known`
+  /// is empty, or has words of the first of these tokens.
   std::span<const std::uint32_t> encode(std::span<const Token> tokens, KeyWords& known) const;
 
  private:

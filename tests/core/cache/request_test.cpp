@@ -1,4 +1,5 @@
 #include <support/engines.h>
+#include <support/flipped_codec.h>
 #include <support/scripted_index.h>
 
 using namespace canopy;
@@ -16,38 +17,21 @@ void fill(Engine& engine) {
   }
 }
 
-/// A codec whose words are not the tokens. It counts the tokens that it was given.
-class Flipped final : public KeyCodec {
- public:
-  static inline std::uint64_t encoded = 0;
-  Units overlap() const override { return 1; }
-  std::span<const std::uint32_t> encode(std::span<const Token> tokens, Scratch& scratch) const override {
-    encoded += tokens.size();
-    const std::span<std::uint32_t> words = scratch.words(tokens.size());
-    for (std::size_t i = 0; i < tokens.size(); ++i) words[i] = ~tokens[i];
-    return words;
-  }
-};
-constexpr CanopyComponent kFlipped[] = {provide<KeyCodec, Flipped>("flipped", "each bit of a token, flipped")};
-constexpr CanopyPlugin kFlippedPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN,   "0.1.0",
-                                      kFlipped,     sizeof(CanopyComponent), std::size(kFlipped)};
-
 }  // namespace
 
 TEST_CASE("a token of a request is encoded once, in however many steps it is computed") {
-  Registry registry;
-  registry.scan(own_plugin_folder(), Trust::as_ourselves);
-  registry.add(kFlippedPlugin, "this test");
   EngineConfig config;
   config.page_size = 4;
   config.key.name = "flipped";
   config.groups = {{.name = "full", .capacity = 4096, .allocator = {"free_list"}, .eviction = {"lru"}}};
-  auto engine = Engine::create(config, registry);
-  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  const Registry registry = registry_with(kFlipped);
+  const auto made = Engine::create(config, registry);
+  REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+  const auto& engine = *made;
   const auto prompt = tokens(1, 400);
   const auto serve = [&](const std::vector<Token>& wanted) {
     Flipped::encoded = 0;
-    Request request = (*engine)->begin(arrival(wanted));
+    Request request = engine->begin(arrival(wanted));
     const std::uint32_t matched = request.matched();
     for (std::uint32_t at = matched; at < 400; at += std::min(50U, 400 - at)) {
       const std::uint32_t until = std::min(at + 50U, 400U);
@@ -59,6 +43,9 @@ TEST_CASE("a token of a request is encoded once, in however many steps it is com
       REQUIRE(request.reserve(at));
       request.advance(at);
     }
+    request.retract();
+    CHECK(request.resume() >= 396);  // with the answer, where an earlier request has left it
+    REQUIRE(request.reserve(440));
     request.finish(440);
     CHECK(Flipped::encoded == 440);
     return matched;
@@ -68,7 +55,7 @@ TEST_CASE("a token of a request is encoded once, in however many steps it is com
   auto other = prompt;
   other[200] = 9'999;
   CHECK(serve(other) == 196);  // the unit of token 199 has the next token, too
-  check_settled(**engine);
+  check_settled(*engine);
 }
 
 TEST_CASE("the next request does not compute what one request has computed") {

@@ -50,7 +50,7 @@ std::vector<Setting> choices_of(const Registry& registry, std::string_view inter
 std::vector<std::string> names_of(const Registry& registry, std::string_view interface, const std::string& first) {
   std::vector<std::string> names = registry.names(interface);
   std::erase_if(names, [&](const std::string& name) {
-    return name != "wild" && registry.find(interface, name)->file.extension() != ".so";
+    return name != "wild" && name != "flipped" && registry.find(interface, name)->file.extension() != ".so";
   });
   if (const auto at = std::ranges::find(names, first); at != names.end()) std::rotate(names.begin(), at, std::next(at));
   return names;

@@ -309,6 +309,17 @@ class Wild final : public EvictionStrategy {
   Random random_{7};
 };
 
+/// A codec whose words are not the tokens, so that an engine has to keep them. Its units are bigrams.
+class Flipped final : public KeyCodec {
+ public:
+  Units overlap() const override { return 1; }
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens, Scratch& scratch) const override {
+    const std::span<std::uint32_t> words = scratch.words(tokens.size());
+    std::ranges::transform(tokens, words.begin(), [](Token token) { return token ^ kFlips; });
+    return words;
+  }
+};
+
 constexpr const char* kAround[] = {"check_0", "check_1", "check_2", "check_3"};
 static_assert(std::size(kAround) == kMaxGroups);
 constexpr const char* kInside = "a component of the engine, inside one that can fail";
@@ -325,6 +336,7 @@ constexpr CanopyComponent kComponents[] = {
     provide<PrefixIndex, FaultyIndex>(kAround[0], kInside),
     provide<PageStorage, FaultyStorage>(kAround[0], kInside),
     provide<EvictionStrategy, Wild>("wild", "arbitrary ranks"),
+    provide<KeyCodec, Flipped>("flipped", "bigrams of tokens with other bits"),
 };
 constinit const CanopyPlugin kFaulty = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN,      "1.0.0",
                                         kComponents,  sizeof(CanopyComponent), std::size(kComponents)};

@@ -65,8 +65,12 @@ struct Faults {
   void disarm();
 };
 
-/// Adds the components for create(), and the policy `wild`, whose ranks are arbitrary.
+/// Adds the components for create(), the policy `wild`, whose ranks are arbitrary, and the codec `flipped`.
 void add_faulty(Registry& registry);
+/// Bits in which the words of the codec `flipped` differ from the tokens.
+inline constexpr std::uint32_t kFlips = 0x5A5A'5A5A;
+/// Returns the bits in which an engine's words differ from its tokens.
+inline std::uint32_t flips_of(const EngineConfig& config) { return config.key.name == "flipped" ? kFlips : 0; }
 
 /// Returns an engine whose allocators, stores and index are those of the configuration, each inside a component that
 /// can fail or lie. REQUIRES: `registry` has what add_faulty() adds; `faults` outlives the engine.

@@ -24,7 +24,8 @@ struct Residence::Walk final : NodeVisitor {
       const std::size_t first = node.facts.begin + agrees, last = first + page + overlap;
       if (last > words.size() ||
           !std::equal(words.begin() + static_cast<std::ptrdiff_t>(first),
-                      words.begin() + static_cast<std::ptrdiff_t>(last), node.words.begin() + agrees))
+                      words.begin() + static_cast<std::ptrdiff_t>(last), node.words.begin() + agrees,
+                      [&](Token token, std::uint32_t word) { return (token ^ residence.flips_) == word; }))
         return;
       if (residence.boundaries_.size() <= first / page) residence.boundaries_.resize(first / page + 1);
       for (std::size_t g = 0; g < groups; ++g) residence.boundaries_[first / page].resident[g] = !node.pages[g].empty();

@@ -34,15 +34,16 @@ Space tuple_of(std::uint32_t number) {
 
 }  // namespace
 
-Trial::Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish)
-    : engine_(&engine), registry_(registry), faults_(faults), inserts_at_finish_(inserts_at_finish) {
+Trial::Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish, std::uint32_t flips)
+    : engine_(&engine), registry_(registry), faults_(faults), inserts_at_finish_(inserts_at_finish), flips_(flips) {
   lives_.reserve(16);
-  parts_.emplace(engine);
+  parts_.emplace(engine, flips_);
   for (std::size_t g = 0; g < engine.groups(); ++g) limits_[g] = engine.pool(g).limit();
 }
 
 Trial::Trial(Subject& subject, const Registry& registry, unsigned rank)
-    : Trial(subject.engine(), registry, &subject.faults, subject.config().insert_at_finish) {
+    : Trial(subject.engine(), registry, &subject.faults, subject.config().insert_at_finish,
+            flips_of(subject.config())) {
   subject_ = &subject;
   rank_ = rank;
   for (const GroupConfig& group : subject.config().groups) few_a_path_ |= group.max_per_path > 0;

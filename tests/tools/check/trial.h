@@ -46,7 +46,7 @@ class Trial {
 
   /// Begins a trial. `faults`: the faults of the engine's components; may be null (they cannot fail). REQUIRES: all
   /// arguments outlive the trial.
-  Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish);
+  Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish, std::uint32_t flips = 0);
   /// Begins a trial of an engine that another one may replace. `rank`: its number among the ranks.
   Trial(Subject& subject, const Registry& registry, unsigned rank = 0);
   ~Trial();
@@ -139,7 +139,7 @@ class Trial {
     replay::Content content;
     Residence residence;
     Tenancy tenancy;
-    explicit Parts(Engine& engine) : content(engine), residence(engine), tenancy(engine) {}
+    Parts(Engine& engine, std::uint32_t flips) : content(engine), residence(engine, flips), tenancy(engine) {}
   };
   struct Awaited {
     std::string request;  ///< its name
@@ -185,6 +185,7 @@ class Trial {
   unsigned rank_ = 0;
   bool few_a_path_ = false;  ///< a path keeps only some of its states: not that of a fork that is locked
   bool inserts_at_finish_, refused_ = false, over_ = false;
+  std::uint32_t flips_;  ///< bits in which the engine's words differ from the tokens
   std::optional<Parts> parts_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;

@@ -122,7 +122,7 @@ bool Trial::reopen(const std::string& index) {
     disagree("another engine over the same storage is refused: {}", again.error().text);
   end_child();
   engine_ = &subject_->engine();
-  parts_.emplace(*engine_);
+  parts_.emplace(*engine_, flips_);
   interned_ = {};
   counters_ = {};
   forgiven_ = 0;
@@ -166,6 +166,7 @@ void Trial::use_wrong_image() {
   if (!faults_ || !faults_->lied || faults_->lie != Lie::wrong_image) return;
   run_out();
   struct Paths final : NodeVisitor {
+    std::uint32_t flips = 0;
     std::map<NodeId, std::vector<Token>> paths;
     NodeId with = NodeId::none;  ///< node that has the page
     NamespaceId space{};
@@ -175,7 +176,7 @@ void Trial::use_wrong_image() {
     void node(const NodeView& node) override {
       std::vector<Token> path = paths[node.parent];
       path.resize(node.facts.begin);
-      path.insert(path.end(), node.words.begin(), node.words.end());
+      for (const std::uint32_t word : node.words) path.push_back(word ^ flips);
       paths[node.facts.id] = std::move(path);
       const auto found = std::ranges::find(node.pages[group], page);
       if (found == node.pages[group].end()) return;
@@ -184,6 +185,7 @@ void Trial::use_wrong_image() {
       space = node.facts.space;
     }
   } nodes;
+  nodes.flips = flips_;
   nodes.page = faults_->page;
   nodes.group = faults_->liar;
   nodes.page_size = engine_->page_size();

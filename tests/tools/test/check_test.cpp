@@ -438,6 +438,8 @@ TEST_CASE("check: what is drawn follows from the seed, and only what no engine h
   for (const Setting& setting : one.settings()) CHECK_FALSE(setting.values.empty());
   const auto& policies = *std::ranges::find(one.settings(), "policy", &Setting::name);
   CHECK(std::ranges::find(policies.values, "wild") != policies.values.end());
+  const auto& keys = *std::ranges::find(one.settings(), "key", &Setting::name);
+  CHECK(std::ranges::find(keys.values, "\"flipped\"") != keys.values.end());
 }
 
 TEST_CASE("check: the ranks of a model are equal, and their clocks are not") {

@@ -3,6 +3,7 @@
 #include <canopy/base/random.h>
 #include <fmt/format.h>
 #include <support/engines.h>
+#include <support/flipped_codec.h>
 #include <support/refused_memory.h>
 #include <support/source_folder.h>
 
@@ -409,6 +410,38 @@ TEST_CASE("refused memory: an audit that cannot walk the index calls no page own
     for (const std::string& report : engine->ledger().reports())
       CHECK_MESSAGE(report.find("std::bad_alloc") != report.npos, report);
   }
+}
+
+TEST_CASE("refused memory: room for words that a codec does not get is no fault of the codec") {
+  const Registry registry = registry_with(kFlipped);
+  EngineConfig config;
+  config.page_size = 4;
+  config.key.name = "flipped";
+  config.groups = {{.name = "full", .capacity = 64, .allocator = {"free_list"}, .eviction = {"lru"}}};
+  int thrown = 0;
+  long refused = 1;
+  for (long place = 0; refused > 0; ++place) {
+    CAPTURE(place);
+    const auto engine = Engine::create(config, registry);
+    REQUIRE(engine);
+    const auto prompt = tokens(1, 20);
+    RefusedMemory::refuse(place, 1);
+    try {
+      Request request = (*engine)->begin(arrival(prompt));
+      if (request.reserve(20)) request.finish(20);
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+    refused = RefusedMemory::stop();
+    for (const std::string& report : (*engine)->ledger().reports())
+      CHECK_MESSAGE(report.find("key codec") == report.npos, report);
+    Request again = (*engine)->begin(arrival(prompt));
+    REQUIRE(again.reserve(20));
+    again.finish(20);
+    CHECK((*engine)->begin(arrival(prompt)).matched() == 16);
+    (*engine)->audit();
+  }
+  CHECK(thrown > 0);
 }
 
 TEST_CASE("refused memory: a storage that cannot flush a namespace is left, whatever its name") {
