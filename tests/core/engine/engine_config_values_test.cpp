@@ -2,6 +2,7 @@
 #include <canopy/engine/engine.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <support/engines.h>
 
 #include <numeric>
 
@@ -27,8 +28,6 @@ class NewestFirst final : public EvictionStrategy {
 };
 
 constexpr CanopyComponent kOwn[] = {provide<EvictionStrategy, NewestFirst>("newest_first", "the newest leaves first")};
-constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
-                                  kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
 
 }  // namespace
 
@@ -79,9 +78,7 @@ insert_at_finish: true
 }
 
 TEST_CASE("engine config: an engine is composed from C++, with a policy of the program's own") {
-  Registry registry;
-  registry.scan(own_plugin_folder(), Trust::as_ourselves);
-  registry.add(kOwnPlugin, "this test");
+  const Registry registry = registry_with(kOwn);
   EngineConfig config;
   config.page_size = 4;
   config.groups = {

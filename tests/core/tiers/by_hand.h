@@ -134,16 +134,9 @@ class ByHand final : public PageStorage {
 };
 
 inline constexpr CanopyComponent kOwn[] = {provide<PageStorage, ByHand>("by_hand", "ends calls when a test says so")};
-inline constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
-                                         kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
 
 inline const Registry& registry() {
-  static const Registry all = [] {
-    Registry some;
-    some.scan(own_plugin_folder(), Trust::as_ourselves);
-    some.add(kOwnPlugin, "by hand");
-    return some;
-  }();
+  static const Registry all = registry_with(kOwn);
   return all;
 }
 

@@ -77,17 +77,10 @@ class Shared final : public PageStorage {
 };
 
 constexpr CanopyComponent kOwn[] = {provide<PageStorage, Shared>("shared", "is one for all engines")};
-constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
-                                  kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
 
 /// 16 pages of 4 tokens over a host tier of 12, of which all is put into the shared storage.
 Result<std::unique_ptr<Engine>> shared_engine(Agreement* agreement, const std::vector<std::string>& changes = {}) {
-  static const Registry registry = [] {
-    Registry all;
-    all.scan(own_plugin_folder(), Trust::as_ourselves);
-    all.add(kOwnPlugin, "by hand");
-    return all;
-  }();
+  static const Registry registry = registry_with(kOwn);
   auto document = parse_yaml(std::string(kSmall) +
                                  "model: { name: m, revision: r, dtype: bf16 }\n"
                                  "tiers: { host: { capacity: 48 }, storage: { in: shared } }\n",

@@ -1,10 +1,10 @@
 /// The past of a feed: every range's figures equal a count over its raw events, and memory stays bounded.
 #include <account/chrome_trace.h>
+#include <account/listings.h>
 #include <account/range_page.h>
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
-#include <account/listings.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
 
@@ -22,13 +22,6 @@ using namespace canopy::inspector;
 using namespace canopy::test;
 
 namespace {
-
-constexpr const char* kYaml =
-    "page_size: 4\nindex: radix\n"
-    "groups:\n"
-    "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
-    "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
-    "feed: { heap: { events: 65536 } }\n";
 
 /// Counts of one commit, from its events and from the state before it, without the history.
 struct Plain {
@@ -58,7 +51,7 @@ struct Story {
   std::vector<Event> open;
 };
 
-Story random_story(std::size_t requests, const char* yaml = kYaml) {
+Story random_story(std::size_t requests, const char* yaml = kTwoGroups) {
   const auto engine = engine_of(yaml);
   FeedReader reader(engine->feed()->writer().header());
   Story story;
@@ -352,7 +345,7 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
 }
 
 TEST_CASE("history: tables and the trace have what the history has, and foreign names stay text") {
-  const auto engine = engine_of(kYaml);
+  const auto engine = engine_of(kTwoGroups);
   FeedReader reader(engine->feed()->writer().header());
   engine->poll();
   Story story;
@@ -390,7 +383,7 @@ TEST_CASE("history: the nodes of a match have the tokens that were found, with e
     std::uint64_t tokens = 0, requests = 0, found = 0;
   };
   for (const char* index : {"radix", "{ radix: { accounting: sglang } }"}) {
-    std::string yaml(kYaml);
+    std::string yaml(kTwoGroups);
     yaml.replace(yaml.find("index: radix"), 12, std::string("index: ") + index);
     const Story story = random_story(600, yaml.c_str());
     Mirror mirror(story.shape);
@@ -424,7 +417,7 @@ TEST_CASE("history: the heaviest prefixes are found in a stream that has many mo
 }
 
 TEST_CASE("history: more namespaces than rows share the row of the others") {
-  const auto engine = engine_of(kYaml);
+  const auto engine = engine_of(kTwoGroups);
   FeedReader reader(engine->feed()->writer().header());
   Story story;
   story.shape = engine->feed()->writer().header();

@@ -31,12 +31,7 @@ struct Feed {
 /// Three tenants, pools that are too small, a lower limit, a flush, requests that are aborted, retracted and still run
 /// at the end. The clock's steps are set here, so that each run is the same.
 Feed recorded_feed() {
-  const auto engine = engine_of(
-      "page_size: 4\nindex: radix\n"
-      "groups:\n"
-      "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
-      "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
-      "feed: { heap: { events: 65536 } }\n");
+  const auto engine = engine_of(kTwoGroups);
   FeedReader reader(engine->feed()->writer().header());
   engine->poll();
   std::vector<NamespaceId> tenants = {NamespaceId{}};

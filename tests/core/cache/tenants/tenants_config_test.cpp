@@ -211,11 +211,7 @@ TEST_CASE("tenants: a policy that throws costs only its own order, also that of 
     int ranked = 0;
   };
   static constexpr CanopyComponent kOwn[] = {provide<EvictionStrategy, Throws>("throws", "throws at the fifth node")};
-  static constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
-                                           kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
-  Registry registry;
-  registry.scan(own_plugin_folder(), Trust::as_ourselves);
-  registry.add(kOwnPlugin, "a test");
+  const Registry registry = registry_with(kOwn);
   for (const std::string thrower : {"'*'", "a"}) {
     CAPTURE(thrower);
     const std::string share = thrower == "a" ? "" : ", together: true";
