@@ -96,6 +96,7 @@ class Trial {
   void turn(std::uint64_t us);
   bool bring(const Operation& operation);
   bool may_not_fail() const;
+  std::uint64_t may_leave_early() const;
   void check_ahead();
   bool set_share(const Operation& operation);
   bool flush_unknown();

@@ -1,5 +1,6 @@
 /// The tiers below: what is fetched, put down and read by the next engine, and what a component below has done wrong.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -83,6 +84,25 @@ bool Trial::may_not_fail() const {
          happened() == 0 && !may_fail(0) && engine_->pool(0).needs().whole_path();
 }
 
+/// Returns the pages of the host tier that an early eviction may take at least: nothing that a floor protects. Floors
+/// that are together larger than the tier protect less than this counts.
+std::uint64_t Trial::may_leave_early() const {
+  const CacheState& below = *state_of(*engine_).below;
+  const std::vector<TenantUse> tenants = engine_->tenants();
+  if (tenants.empty()) return below.index->sizes(0).evictable / engine_->page_size();
+  // Shares are in proportion to the capacities.
+  const std::uint64_t pool = subject_->config().groups[0].capacity, tier = subject_->config().host_tier.capacity;
+  const double part = pool == kUnlimited ? 1 : static_cast<double>(tier) / static_cast<double>(pool);
+  std::uint64_t pages = 0;
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    const Sizes sizes = below.index->sizes(0, static_cast<TenantId>(i));
+    const auto floor = static_cast<std::uint64_t>(std::ceil(static_cast<double>(tenants[i].share.floor) * part));
+    const std::uint64_t held = sizes.evictable + sizes.protected_, above = held - std::min(held, floor);
+    pages += std::min(sizes.evictable, above) / engine_->page_size();
+  }
+  return pages;
+}
+
 /// Checks after a turn that the host tier has the room that puts have to keep free, or that it is on its way to the
 /// storage.
 void Trial::check_ahead() {
@@ -92,8 +112,7 @@ void Trial::check_ahead() {
   const std::uint64_t put_bytes = engine_->tiers().counters().at(Counter::pending_bytes_storage, StorageLane::put),
                       leaves = put_bytes / faults_->record_bytes,
                       free = below.pools[0].free_pages() + below.pools[0].growable(),
-                      wanted = (below.pools[0].limit() * config.ahead + 99) / 100,
-                      evictable = below.index->sizes(0).evictable / engine_->page_size();
+                      wanted = (below.pools[0].limit() * config.ahead + 99) / 100, evictable = may_leave_early();
   if (put_bytes + faults_->record_bytes > config.in_flight) return;
   if (free + leaves < wanted && evictable > 0)
     disagree(
