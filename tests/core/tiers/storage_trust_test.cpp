@@ -99,7 +99,7 @@ TEST_CASE("storage: one that could not flush a namespace has its records, and is
   ByHand::throws = false;
   REQUIRE(engine->doubts().size() == 1);
   CHECK(engine->doubts()[0].sentence ==
-        "page storage 'by_hand' (by hand) could not flush namespace (shared), and is no longer called");
+        "page storage 'by_hand' (this test) could not flush namespace (shared), and is no longer called");
   const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   for (const char kind : {'f', 'g'}) {
     ByHand::last->end(kind);
@@ -117,7 +117,7 @@ TEST_CASE("storage: one that has lost records for want of memory is a doubt") {
   REQUIRE(engine->doubts().size() == 1);
   CHECK(engine->doubts()[0].count == 2);
   CHECK(engine->doubts()[0].sentence ==
-        "page storage 'by_hand' (by hand) had not enough memory, 2 times: records are lost, or it is no longer used");
+        "page storage 'by_hand' (this test) had not enough memory, 2 times: records are lost, or it is no longer used");
 }
 
 TEST_CASE("storage: one that throws or lies is found out, and one that ends no call is left") {
@@ -132,7 +132,7 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   ByHand::throws = false;
   CHECK(brings(*engine, BringOutcome::failed) == 1);
   REQUIRE(engine->ledger().violations() == 1);
-  CHECK(engine->ledger().reports()[0] == "page storage 'by_hand' (by hand), find: it threw: no");
+  CHECK(engine->ledger().reports()[0] == "page storage 'by_hand' (this test), find: it threw: no");
   const Fetch asks = engine->tiers().fetch(arrival(prompt));
   ByHand::lies = true;
   engine->turn(2);
@@ -158,7 +158,7 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   CHECK(state_of(*engine).below->moving[0] == 10);  // lost
   REQUIRE(engine->doubts().size() == 1);
   CHECK(engine->doubts()[0].sentence ==
-        "page storage 'by_hand' (by hand) did not end a call 30 s after its time limit, and is no longer called");
+        "page storage 'by_hand' (this test) did not end a call 30 s after its time limit, and is no longer called");
   CHECK(engine->tiers().next_end_us() == kUnlimited);
   const Fetch refused = engine->tiers().fetch(arrival(prompt));
   CHECK(refused.done());

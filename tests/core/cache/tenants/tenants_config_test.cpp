@@ -238,7 +238,7 @@ TEST_CASE("tenants: a policy that throws costs only its own order, also that of 
     CHECK(leave_for("b", 100) == 8);
     (*engine)->audit();
     REQUIRE((*engine)->ledger().violations() == 1);
-    CHECK((*engine)->ledger().reports()[0] == "eviction strategy 'throws' (a test), rank: it threw: no rank");
+    CHECK((*engine)->ledger().reports()[0] == "eviction strategy 'throws' (this test), rank: it threw: no rank");
   }
 }
 
