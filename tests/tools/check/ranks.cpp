@@ -10,17 +10,22 @@ namespace canopy::check {
 
 namespace {
 
-/// The agreement of a rank, whose own memory is not refused.
+/// The agreement of a rank, whose own memory is not refused. Before an exchange it notes whether the rank's was: the
+/// others may then report that the ranks disagree.
 class Member final : public Agreement {
  public:
-  explicit Member(Agreement& agreement) : agreement_(agreement) {}
+  Member(Agreement& agreement, const Subject* const& subject, std::atomic<bool>& lacks)
+      : agreement_(agreement), subject_(subject), lacks_(lacks) {}
   const char* least(std::span<std::int64_t> values) override {
     const Scarcity::Pause ours;
+    if (subject_ && subject_->faults.scarcity.refused() > 0) lacks_ = true;
     return agreement_.least(values);
   }
 
  private:
   Agreement& agreement_;
+  const Subject* const& subject_;  ///< null until it is made
+  std::atomic<bool>& lacks_;
 };
 
 }  // namespace
@@ -31,10 +36,13 @@ Result<std::unique_ptr<Ranks>> Ranks::create(const std::string& engine, unsigned
   auto all = std::make_unique<Ranks>();
   all->meeting_ = std::make_unique<RankMeeting>(ranks);
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    all->agreements_.push_back(std::make_unique<Member>(all->meeting_->of(rank)));
+    const Subject*& member = all->members_.emplace_back();
+    all->agreements_.push_back(std::make_unique<Member>(all->meeting_->of(rank), member, all->lacks_));
     auto subject = Subject::create(engine, registry, rank, ranks, ranks > 1 ? all->agreements_.back().get() : nullptr);
     if (!subject) return subject.error();
     all->trials_.push_back(std::make_unique<Trial>(**subject, registry, rank));
+    all->trials_.back()->beside(all->lacks_);
+    member = subject->get();
     all->subjects_.push_back(std::move(*subject));
   }
   return all;
@@ -78,10 +86,12 @@ void Ranks::finish() {
 }
 
 void Ranks::compare(const char* after) const {
+  // If one rank lacked memory, each may stop at another turn.
+  if (std::ranges::any_of(trials_, [](const auto& trial) { return trial->may_part(); })) return;
   const Trial& first = *trials_[0];
   for (std::size_t rank = 1; rank < trials_.size(); ++rank) {
     const Trial& other = *trials_[rank];
-    if (first.over() || other.over() || first.may_part()) continue;
+    if (first.over() || other.over()) continue;
     if (first.engine().digest() != other.engine().digest() ||
         first.engine().live_requests() != other.engine().live_requests())
       test::disagree("after {}: the engines of ranks 0 and {} have made different decisions", after, rank);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +32,8 @@ class Ranks {
   void compare(const char* after) const;
 
   std::unique_ptr<RankMeeting> meeting_;
+  std::atomic<bool> lacks_ = false;                     ///< true once a rank was refused memory
+  std::deque<const Subject*> members_;                  ///< by rank; keeps its addresses
   std::vector<std::unique_ptr<Agreement>> agreements_;  ///< outlive the engines
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::vector<std::unique_ptr<Trial>> trials_;

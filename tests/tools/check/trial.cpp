@@ -280,7 +280,7 @@ void Trial::check_kept() {
 
 /// Throws a Mismatch if something is wrong. If a component lied, throws one if nothing is wrong.
 void Trial::look(const char* after) {
-  if (scarce() > 0 && engine_->ledger().violations() > forgiven_) forgive();
+  if ((scarce() > 0 || may_part()) && engine_->ledger().violations() > forgiven_) forgive();
   const bool reported = engine_->ledger().violations() > forgiven_,
              wrong = reported || parts_->content.violations() > 0;
   if (faults_ && faults_->lied && !over_) {

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -64,8 +65,11 @@ class Trial {
   bool tenants() const { return parts_->tenancy.any(); }
   /// Returns true if the last operation was a refused reservation.
   bool refused() const { return refused_; }
-  /// Returns true if memory was refused in a way that ranks may feel differently.
-  bool may_part() const { return scarce() > 0 && engine_->tiers().has_storage(); }
+  /// Makes it one of several ranks. `lacks`: becomes true when one of them is refused memory. REQUIRES: it outlives
+  /// this.
+  void beside(const std::atomic<bool>& lacks) { lacks_ = &lacks; }
+  /// Returns true if memory was refused in a way that ranks may feel differently: to this one or to another.
+  bool may_part() const { return (scarce() > 0 || (lacks_ && *lacks_)) && engine_->tiers().has_storage(); }
   /// Returns true if a lie of a component was detected. The engine is wrong from then on, and the program must end.
   bool over() const { return over_; }
   /// Returns the tokens of the request that finished in the last operation; empty if none did.
@@ -205,6 +209,7 @@ class Trial {
   std::vector<Token> left_;
   std::uint32_t left_space_ = 0;
   Reached reached_;
+  const std::atomic<bool>* lacks_ = nullptr;  ///< true once any rank lacked memory; null: there is only one rank
 };
 
 }  // namespace canopy::check
