@@ -128,7 +128,7 @@ canopy_code canopy_engine_view(const canopy_engine* engine, uint32_t group, cano
     if (const canopy_code code = check_group(kName, on, group)) return code;
     const KVStore* const store = on.store(group);
     if (!store) return fail(CANOPY_NOT_FOUND, kName, "group {} has no store: the engine's file says none", group);
-    const KvView& from = store->view();
+    const KVView& from = store->view();
     own.streams = from.streams;
     own.layers = from.layers;
     own.page_size = from.page_size;

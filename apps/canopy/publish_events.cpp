@@ -29,32 +29,32 @@ void say_where(const char* what, const std::string& endpoint) {
 
 }  // namespace
 
-Result<std::unique_ptr<kv_events::KvPublisher>> open_publisher(const KvEventsConfig& config) {
-  if (!config.on) return std::unique_ptr<kv_events::KvPublisher>();
-  auto publisher = kv_events::KvPublisher::open(config, kv_events::TreeQueue::WhenFull::wait);
+Result<std::unique_ptr<kv_events::KVPublisher>> open_publisher(const KVEventsConfig& config) {
+  if (!config.on) return std::unique_ptr<kv_events::KVPublisher>();
+  auto publisher = kv_events::KVPublisher::open(config, kv_events::TreeQueue::WhenFull::wait);
   if (!publisher) return publisher;
   say_where("KV events are published", (*publisher)->published_at());
   say_where("past KV events are sent again on request", (*publisher)->replayed_at());
   return publisher;
 }
 
-void await_subscriber(const kv_events::KvPublisher& publisher) {
+void await_subscriber(const kv_events::KVPublisher& publisher) {
   while (publisher.figures().subscribers == 0 && !Interrupt::came())
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-replay::PublishedReport published_by(kv_events::KvPublisher& publisher) {
+replay::PublishedReport published_by(kv_events::KVPublisher& publisher) {
   publisher.flush();
-  const kv_events::KvPublisher::Figures figures = publisher.figures();
+  const kv_events::KVPublisher::Figures figures = publisher.figures();
   return {figures.batches, figures.bytes, figures.stored, figures.removed, figures.losses};
 }
 
-void end_publishing(kv_events::KvPublisher& publisher, bool stay) {
+void end_publishing(kv_events::KVPublisher& publisher, bool stay) {
   publisher.flush();
   if (stay && !Interrupt::came()) say("the run has ended; past KV events are sent again on request until Ctrl-C");
   while (stay && !Interrupt::came()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   publisher.stop();
-  const kv_events::KvPublisher::Figures figures = publisher.figures();
+  const kv_events::KVPublisher::Figures figures = publisher.figures();
   fmt::print("KV events: {} batches with {}, {} stored and {} removed", grouped(figures.batches), bytes(figures.bytes),
              plural(figures.stored, "block"), grouped(figures.removed));
   if (figures.replayed > 0) fmt::print(", {} sent again", grouped(figures.replayed));

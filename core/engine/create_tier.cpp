@@ -58,7 +58,8 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, C
   if (!index) return index.error();
   state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
   const StorageTierConfig& storage = config.storage_tier;
-  const double kept_free = storage.in.name.empty() || storage.write != PutPolicy::on_evict ? 0 : storage.ahead / 100.0;
+  const double kept_free =
+      storage.in.name.empty() || storage.write != PutPolicy::on_evict ? 0 : storage.kept_free_percent / 100.0;
   if (auto opened = open_tenants(config, state, registry, false, kept_free); !opened) return opened.error();
   tier->open(storage.in.name.empty() ? 0 : kRecordHeader);
   return tier;

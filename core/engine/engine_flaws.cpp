@@ -63,7 +63,7 @@ std::string flaw(const GroupConfig& group, Units page_size) {
   return {};
 }
 
-std::string flaw(const KvEventsConfig& events) {
+std::string flaw(const KVEventsConfig& events) {
   constexpr std::size_t kMost = 256;
   if (const std::string why = flaw_of_endpoint(events.publish); !why.empty()) return "publish = " + why;
   if (const std::string why = events.replay.empty() ? "" : flaw_of_endpoint(events.replay); !why.empty())

@@ -19,7 +19,7 @@ bool is_group_name(std::string_view name);
 // Each returns an error message about conflicting keys of one part, to be appended to the part's name. Empty if there
 // is none. A page size of 0 is unknown.
 std::string flaw(const GroupConfig& group, Units page_size);
-std::string flaw(const KvEventsConfig& events);
+std::string flaw(const KVEventsConfig& events);
 std::string flaw(const ModelConfig& model);
 std::string flaw_of_tenants(const EngineConfig& engine);
 std::string flaw_of_groups(const EngineConfig& engine);

@@ -132,9 +132,9 @@ void visit(Options& o, HostTierConfig& tier) {
   component<EvictionStrategy>(o, "eviction", tier.eviction, "eviction policy of the tier");
   o.choice("write", tier.write, all_names<WritePolicy>(),
            "prefixes to copy to the tier: each on its eviction, each on its insertion, or none");
-  o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+  o.number("bandwidth", tier.lane.bytes_per_s, 0, kMostBandwidth,
            "bandwidth of each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
-  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "latency of each copy", Unit::us);
+  o.number("latency", tier.lane.latency_us, 0, 1'000'000'000, "latency of each copy", Unit::us);
 }
 
 void visit(Options& o, StorageTierConfig& tier) {
@@ -142,16 +142,17 @@ void visit(Options& o, StorageTierConfig& tier) {
   component<PageStorage>(o, "in", tier.in, "storage of the records");
   o.choice("write", tier.write, all_names<PutPolicy>(),
            "pages to put into the storage: each when it leaves the host tier, each when it arrives there, or none");
-  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "least tokens of a fetch; shorter prefixes are not fetched");
-  o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+  o.number("least", tier.least_tokens, 0, std::uint64_t{1} << 31,
+           "least tokens of a fetch; shorter prefixes are not fetched");
+  o.number("bandwidth", tier.lane.bytes_per_s, 0, kMostBandwidth,
            "bandwidth of each direction, in simulated time; 0: calls run in real time", Unit::bytes_per_s);
-  o.number("within", tier.within, 1, kHourUs, "time allowed for a get or a put; a find has a hundredth of it",
+  o.number("within", tier.call_limit_us, 1, kHourUs, "time allowed for a get or a put; a find has a hundredth of it",
            Unit::us);
 }
 
 void visit(Options& o, RecomputeConfig& recompute) {
-  o.number("per_token", recompute.per_token, 0, 1'000'000'000, "time to compute a token of a prompt", Unit::ns);
-  o.number("per_token_depth", recompute.per_token_depth, 0, 1'000'000,
+  o.number("per_token", recompute.ns_per_token, 0, 1'000'000'000, "time to compute a token of a prompt", Unit::ns);
+  o.number("per_token_depth", recompute.ps_per_token_depth, 0, 1'000'000,
            "more time to compute a token, for each token in front of it: attention", Unit::ps);
 }
 
@@ -159,7 +160,7 @@ void visit(Options& o, PrefetchConfig& prefetch) {
   o.choice("policy", prefetch.policy, all_names<PrefetchPolicy>(),
            "wait of a request for its fetch: while fetching is faster than computing, until the fetch is complete, or "
            "none");
-  o.number("max", prefetch.max, 0, kHourUs, "longest wait of `worthwhile`", Unit::us);
+  o.number("max", prefetch.longest_us, 0, kHourUs, "longest wait of `worthwhile`", Unit::us);
 }
 
 /// `all`: the walk over the whole engine. A rule that compares with other parts is checked only if those are valid.
@@ -195,14 +196,14 @@ void visit(Options& o, FeedConfig& feed) {
   if (const std::string why = name ? flaw_of_name(feed) : ""; !why.empty()) o.rule(name + why);
 }
 
-void visit(Options& o, KvEventsConfig& events) {
+void visit(Options& o, KVEventsConfig& events) {
   if (!events.on) return;
   o.optional("publish", events.publish, "endpoint to which subscribers connect, tcp://HOST:PORT or ipc://PATH");
   o.optional("replay", events.replay, "endpoint that sends past batches on request; without it, none are sent");
   o.optional("topic", events.topic, "topic in front of each message, such as kv@pod-1@llama");
-  o.choice("dialect", events.dialect, all_names<KvEventsConfig::Dialect>(),
+  o.choice("dialect", events.dialect, all_names<KVEventsConfig::Dialect>(),
            "form of events: maps, as new releases send, or arrays, for consumers that read no maps");
-  o.choice("hashes", events.hashes, all_names<KvEventsConfig::Hashes>(),
+  o.choice("hashes", events.hashes, all_names<KVEventsConfig::Hashes>(),
            "names of blocks: SGLang's, or vLLM's with sha256_cbor");
   o.optional("seed", events.seed, "seed of vLLM's names: PYTHONHASHSEED of the servers beside this one");
   o.rule(flaw(events));

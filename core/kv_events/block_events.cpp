@@ -11,10 +11,10 @@ constexpr std::string_view kMedium = "GPU";
 
 }  // namespace
 
-BlockEvents::BlockEvents(const KvEventsConfig& config, const TreeQueue& queue)
+BlockEvents::BlockEvents(const KVEventsConfig& config, const TreeQueue& queue)
     : config_(config),
       shape_(queue.shape()),
-      has_groups_(config.dialect == KvEventsConfig::Dialect::arrays || config.hashes == KvEventsConfig::Hashes::vllm) {}
+      has_groups_(config.dialect == KVEventsConfig::Dialect::arrays || config.hashes == KVEventsConfig::Hashes::vllm) {}
 
 bool BlockEvents::take(const TreeQueue::Record& record, EventBatch& batch) {
   switch (record.kind) {
@@ -70,7 +70,7 @@ BlockEvents::Node& BlockEvents::at(std::uint32_t slot) {
 const BlockEvents::Space& BlockEvents::space_of(std::uint32_t number) {
   if (spaces_.size() <= number) spaces_.resize(number + 1);
   Space& space = spaces_[number];
-  const bool is_sglang = config_.hashes == KvEventsConfig::Hashes::sglang;
+  const bool is_sglang = config_.hashes == KVEventsConfig::Hashes::sglang;
   if (space.root.size == 0) space.root = is_sglang ? SglangChain::root(space.salt) : vllm_.root(config_.seed);
   return space;
 }
@@ -120,7 +120,7 @@ void BlockEvents::name(Node& node, std::span<const std::uint32_t> words) {
   node.names.reserve(blocks);
   for (std::size_t i = 0; i < blocks; ++i) {
     const auto tokens = tokens_of(words, i * page, page);
-    digest = config_.hashes == KvEventsConfig::Hashes::sglang ? SglangChain::next(digest, tokens)
+    digest = config_.hashes == KVEventsConfig::Hashes::sglang ? SglangChain::next(digest, tokens)
                                                               : vllm_.next(digest, tokens, i == 0 ? extra : "\xf6");
     node.names.push_back(digest);
   }
@@ -232,7 +232,7 @@ std::span<const Token> BlockEvents::tokens_of(std::span<const std::uint32_t> wor
 }
 
 BlockHash BlockEvents::name_of(const Digest& digest) const {
-  return config_.hashes == KvEventsConfig::Hashes::sglang ? SglangChain::name(digest) : VllmChain::name(digest);
+  return config_.hashes == KVEventsConfig::Hashes::sglang ? SglangChain::name(digest) : VllmChain::name(digest);
 }
 
 }  // namespace canopy::kv_events

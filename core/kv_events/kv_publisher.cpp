@@ -25,9 +25,9 @@ constexpr std::size_t kBlocksABatch = 512;  // blocks at which a batch is sent; 
 constexpr auto kNap = 1ms;                  // time between two checks of an empty queue
 constexpr Socket::Limits kLimits{1000, 1000, 1000, 4096};  // a request or a subscription has some bytes
 
-class ThreadedPublisher final : public KvPublisher {
+class ThreadedPublisher final : public KVPublisher {
  public:
-  ThreadedPublisher(const KvEventsConfig& config, TreeQueue::WhenFull when_full)
+  ThreadedPublisher(const KVEventsConfig& config, TreeQueue::WhenFull when_full)
       : config_(config), queue_(when_full), desk_(config.topic) {}
   ~ThreadedPublisher() override { stop(); }
   /// For a forked child, which has neither the thread nor the threads of ZeroMQ.
@@ -139,7 +139,7 @@ class ThreadedPublisher final : public KvPublisher {
       batch_.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
       batch_.rank = 0;
       payload_.clear();
-      write_batch(batch_, config_.dialect == KvEventsConfig::Dialect::maps ? Form::maps : Form::arrays, payload_);
+      write_batch(batch_, config_.dialect == KVEventsConfig::Dialect::maps ? Form::maps : Form::arrays, payload_);
       batch_.clear();
       const std::string sequence = sequence_frame(sequence_);
       const std::array<std::string_view, 3> frames{config_.topic, sequence, payload_};
@@ -175,7 +175,7 @@ class ThreadedPublisher final : public KvPublisher {
   /// Closes the sockets, in the thread that owns them. Subscribers have the time of kLimits to receive queued batches.
   void close() { publish_.reset(), router_.reset(); }
 
-  const KvEventsConfig config_;
+  const KVEventsConfig config_;
   TreeQueue queue_;
   std::optional<zmq::context_t> context_{std::in_place};
   std::optional<Socket> publish_, router_;
@@ -195,7 +195,7 @@ class ThreadedPublisher final : public KvPublisher {
 };
 
 /// A publisher that a forked child neither uses nor destroys.
-class PublisherOfOneProcess final : public KvPublisher {
+class PublisherOfOneProcess final : public KVPublisher {
  public:
   explicit PublisherOfOneProcess(std::unique_ptr<ThreadedPublisher> publisher) : publisher_(std::move(publisher)) {}
   ~PublisherOfOneProcess() override {
@@ -221,12 +221,12 @@ class PublisherOfOneProcess final : public KvPublisher {
 
 }  // namespace
 
-Result<std::unique_ptr<KvPublisher>> KvPublisher::open(const KvEventsConfig& config,
+Result<std::unique_ptr<KVPublisher>> KVPublisher::open(const KVEventsConfig& config,
                                                        TreeQueue::WhenFull when_full) try {
   auto publisher = std::make_unique<ThreadedPublisher>(config, when_full);
   if (auto bound = publisher->bind(); !bound) return bound.error();
   publisher->start();
-  return std::unique_ptr<KvPublisher>(std::make_unique<PublisherOfOneProcess>(std::move(publisher)));
+  return std::unique_ptr<KVPublisher>(std::make_unique<PublisherOfOneProcess>(std::move(publisher)));
 } catch (const zmq::error_t& error) {  // the context could not be created
   return Error{std::string("ZeroMQ: ") + error.what()};
 }

@@ -15,8 +15,8 @@ std::uint64_t RecomputeConfig::us(Units depth, Units count) const {
   constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 31, kNano = 1'000, kPico = 1'000'000;
   const std::uint64_t n = std::min<std::uint64_t>(count, kMostTokens), d = std::min<std::uint64_t>(depth, kMostTokens);
   const std::uint64_t seen = n * (2 * d + n) / 2;  // pairs of a token and one before it
-  const std::uint64_t us = n * per_token / kNano + seen / kPico * per_token_depth +
-                           seen % kPico * per_token_depth / kPico;
+  const std::uint64_t us =
+      n * ns_per_token / kNano + seen / kPico * ps_per_token_depth + seen % kPico * ps_per_token_depth / kPico;
   return std::min(us, kLongest);
 }
 

@@ -16,11 +16,11 @@ class Lane {
 
   /// Returns the time, rounded up to microseconds, at which a copy of `bytes` that began now would end.
   std::uint64_t ends_us(std::uint64_t now_us, std::uint64_t bytes) const {
-    const std::uint64_t start_us = std::max(free_at_, now_us) + config_.latency;
-    if (config_.bandwidth == 0) return start_us;
-    const std::uint64_t seconds = bytes / config_.bandwidth, rest = bytes % config_.bandwidth;
+    const std::uint64_t start_us = std::max(free_at_, now_us) + config_.latency_us;
+    if (config_.bytes_per_s == 0) return start_us;
+    const std::uint64_t seconds = bytes / config_.bytes_per_s, rest = bytes % config_.bytes_per_s;
     // The rest is below a terabyte, the most that a lane carries per second: this does not wrap.
-    return start_us + seconds * 1'000'000 + (rest * 1'000'000 + config_.bandwidth - 1) / config_.bandwidth;
+    return start_us + seconds * 1'000'000 + (rest * 1'000'000 + config_.bytes_per_s - 1) / config_.bytes_per_s;
   }
   /// Starts a copy of `bytes` and returns its completion time.
   std::uint64_t begin(std::uint64_t now_us, std::uint64_t bytes) { return free_at_ = ends_us(now_us, bytes); }
@@ -35,8 +35,8 @@ class Lane {
 /// configuration and the time of Engine::turn, so that every machine and every rank decides alike.
 ///
 /// A fetch of n tokens after d others takes load(n) = earlier work of the lane + latency + bytes / bandwidth. Computing
-/// them takes recompute(d, n) = per_token n + per_token_depth n (d + n / 2). The saving grows faster than n. So it is
-/// best to fetch either everything that a tier has or nothing; a shorter part is never the best one.
+/// them takes recompute(d, n) = ns_per_token n + ps_per_token_depth n (d + n / 2). The saving grows faster than n. So
+/// it is best to fetch either everything that a tier has or nothing; a shorter part is never the best one.
 class CostModel {
  public:
   explicit CostModel(const RecomputeConfig& config) : config_(config) {}

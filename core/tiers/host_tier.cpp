@@ -178,9 +178,10 @@ std::size_t HostTier::make_room(NamespaceId space, const GroupPages& from, std::
     bytes += pages_in(from[g].subspan(first, count)) * images_[g].image_bytes();
   // A copy that exceeds the bound is made alone.
   const std::uint64_t room =
-      copies_.empty() ? bytes
-                      : config_.in_flight -
-                            std::min(config_.in_flight, device_.tiers.at(Counter::queued_bytes_host, HostLane::store));
+      copies_.empty()
+          ? bytes
+          : config_.in_flight_bytes -
+                std::min(config_.in_flight_bytes, device_.tiers.at(Counter::queued_bytes_host, HostLane::store));
   if (bytes > room) count = static_cast<std::size_t>(room / (bytes / count + 1));
   for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
     if (pages_.make_free(g, pages_in(from[g].subspan(first, count)), space)) continue;

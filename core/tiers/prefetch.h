@@ -28,7 +28,7 @@ class Prefetch {
   /// Returns the time at which the request begins, even if the fetch is not complete. `again_us`: microseconds until
   /// the next call at the earliest. Completions before then make no difference.
   std::uint64_t begins_us(const Awaited& awaited, std::uint64_t now_us, std::uint64_t again_us) const {
-    const std::uint64_t longest_us = awaited.called_us + config_.max;
+    const std::uint64_t longest_us = awaited.called_us + config_.longest_us;
     switch (config_.policy) {
       case PrefetchPolicy::best_effort:
         return now_us;

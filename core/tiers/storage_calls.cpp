@@ -16,7 +16,7 @@ StorageCalls::StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, L
                            bool puts)
     : storages_(std::move(storages)),
       lane_(lane),
-      find_lane_({0, lane.latency}),
+      find_lane_({0, lane.latency_us}),
       get_lane_(lane),
       put_lane_(lane),
       device_(device),
@@ -232,9 +232,9 @@ StorageLink::StorageLink(CacheState& device_state, HostTier& host_tier, const Pl
       config(plan.config),
       calls(storages_of(places), config.lane, device, plan.puts),
       keys(plan.shared, device.page_size, device.overlap),
-      breaker(config.trust_again),
+      breaker(config.distrust_us),
       whole_paths_only_(std::ranges::all_of(state.groups, [](const auto& one) { return one.reach == kWholePath; })) {
-  if (config.find_within == 0) config.find_within = std::max<std::uint64_t>(config.within / 100, 1);
+  if (config.find_limit_us == 0) config.find_limit_us = std::max<std::uint64_t>(config.call_limit_us / 100, 1);
   for (const Place& place : places) prints_.push_back(place.fingerprint);
   for (std::size_t g = 0; g < groups(); ++g) host.images(g).use(calls.storage(g));
   space_key(NamespaceId::shared);

@@ -27,13 +27,13 @@ namespace canopy {
 ///   open       no calls are made for a while: 100 ms, doubled each time, up to 1.5 s
 ///   half open  one read or put at a time is made. Three successes close it, and one failure opens it again
 ///
-/// Damaged records are counted separately: three within a thousand checked ones open it for `trust_again`.
+/// Damaged records are counted separately: three within a thousand checked ones open it for `distrust_us`.
 class Breaker {
  public:
   enum class State : std::uint8_t { closed, half_open, open };
 
-  /// `trust_again`: microseconds for which damaged records open it.
-  explicit Breaker(std::uint64_t trust_again) : trust_again_(trust_again) {}
+  /// `distrust_us`: microseconds for which damaged records open it.
+  explicit Breaker(std::uint64_t distrust_us) : distrust_us_(distrust_us) {}
 
   /// Returns true if a call may be made now. Report the end of each call with served() or failed().
   bool may_call(std::uint64_t now) const {
@@ -69,7 +69,7 @@ class Breaker {
       damaged_at_.back() = checked_ + 1;
       if (damaged_at_.front() > 0 && checked_ + 1 - damaged_at_.front() < kWithin) {
         damaged_at_ = {};
-        open(now, trust_again_);
+        open(now, distrust_us_);
       }
     }
     checked_ += records;
@@ -97,7 +97,7 @@ class Breaker {
     wait_ = std::min(wait_ * 2, kLongestWait);
   }
 
-  std::uint64_t trust_again_;
+  std::uint64_t distrust_us_;
   bool open_ = false;
   std::uint64_t until_ = 0, wait_ = kFirstWait, opened_ = 0;
   std::uint32_t on_way_ = 0, in_a_row_ = 0, good_ = 0;
@@ -138,12 +138,12 @@ class StorageCalls {
   StoragePort& storage(std::size_t group) { return *storages_[group]; }
   const StoragePort& storage(std::size_t group) const { return *storages_[group]; }
   /// Returns true if ends are simulated, by a bandwidth. Otherwise a call ends when its storage reports it.
-  bool simulated() const { return lane_.bandwidth > 0; }
+  bool simulated() const { return lane_.bytes_per_s > 0; }
   bool idle() const { return calls_.empty(); }
   /// Returns the microseconds that gets of `bytes` bytes in `calls` calls would take if they began now. Simulated time
   /// only.
   std::uint64_t get_us(std::uint64_t bytes, std::uint64_t calls, std::uint64_t now_us) const {
-    return get_lane_.ends_us(now_us, bytes) - now_us + (calls - std::min<std::uint64_t>(calls, 1)) * lane_.latency;
+    return get_lane_.ends_us(now_us, bytes) - now_us + (calls - std::min<std::uint64_t>(calls, 1)) * lane_.latency_us;
   }
 
   /// Each returns the expected completion time, or `now_us` for storages that run in real time. If the system has no

@@ -38,7 +38,7 @@ std::optional<std::uint64_t> StorageReader::ends_us(const StorageRead& read) con
   const std::uint64_t now_us = link_.now_us;
   if (link_.calls.simulated()) return std::max(read.ends_us, now_us);
   const bool reading = read.stage == StorageRead::Stage::reading;
-  const std::uint64_t began_us = read.late_us - (reading ? link_.config.within : link_.config.find_within);
+  const std::uint64_t began_us = read.late_us - (reading ? link_.config.call_limit_us : link_.config.find_limit_us);
   const std::uint64_t usual_us = reading ? get_us(read) : seen_answers_.us(1);
   if (usual_us == 0) return {};
   // A call that takes longer than usual is expected to take as long again.
@@ -81,7 +81,7 @@ void StorageReader::get(StorageRead& read) {
   const std::size_t found = read.end - read.first;
   if (read.unwanted || found == 0)
     return close(read, read.outcome == BringOutcome::whole ? BringOutcome::nothing : read.outcome);
-  if (link_.depth(found) < link_.config.least) return close(read, BringOutcome::too_short);
+  if (link_.depth(found) < link_.config.least_tokens) return close(read, BringOutcome::too_short);
   if (!worth(read)) return close(read, BringOutcome::not_worth);
   if (leave_to_another(read)) return close(read, BringOutcome::joined);
   if (!has_whole(read)) return close(read, BringOutcome::gone);
@@ -133,7 +133,7 @@ bool StorageReader::take_pages(StorageRead& read) {
 std::size_t StorageReader::shared_out(std::size_t group, std::size_t count) const {
   std::uint64_t pending = 0;
   for (const auto& other : reads_) pending += other->pages[group].size();
-  const std::uint64_t most = state_.pools[group].limit() * link_.config.share / 100;
+  const std::uint64_t most = state_.pools[group].limit() * link_.config.gets_percent / 100;
   return pending == 0 ? count : std::min<std::uint64_t>(count, most - std::min(most, pending));
 }
 
@@ -146,7 +146,7 @@ bool StorageReader::ask_for_records(StorageRead& read) noexcept try {
   const PageKey& space = link_.space_key(read.space);
   link_.keys.follow(space, read.words);
   read.stage = StorageRead::Stage::reading;
-  read.late_us = link_.now_us + link_.config.within;
+  read.late_us = link_.now_us + link_.config.call_limit_us;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     const std::size_t batch = link_.calls.storage(g).traits().batch;
     for (std::size_t first = 0; first < read.pages[g].size(); first += batch) {
@@ -159,7 +159,7 @@ bool StorageReader::ask_for_records(StorageRead& read) noexcept try {
       }
       const std::uint64_t ends_us =
           link_.calls.get(g, read.job, first, space, keys_, targets_, link_.lane_bytes(g, end - first),
-                          link_.config.within, link_.now_us);
+                          link_.config.call_limit_us, link_.now_us);
       link_.breaker.called();
       ++read.open;
       read.ends_us = std::max(read.ends_us, ends_us);
@@ -207,7 +207,7 @@ void StorageReader::got(StorageRead& read, const StorageCall& call, const CallEn
   if (read.open == 0 && (end.how == How::done || end.how == How::late) && !link_.calls.simulated()) {
     std::uint64_t bytes = 0;
     for (std::size_t g = 0; g < link_.groups(); ++g) bytes += read.pages[g].size() * link_.record_bytes(g);
-    seen_.add(bytes, link_.now_us - (read.late_us - link_.config.within));
+    seen_.add(bytes, link_.now_us - (read.late_us - link_.config.call_limit_us));
   }
   if (read.done()) return;
   const std::uint32_t damaged = end.how == How::lost ? 0 : call.records - end.valid;

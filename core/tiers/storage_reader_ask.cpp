@@ -49,12 +49,12 @@ std::shared_ptr<StorageRead> StorageReader::begin(const Key& key, const Lock& th
 void StorageReader::ask(StorageRead& read) noexcept try {
   const PageKey& space = link_.space_key(read.space);
   link_.keys.follow(space, read.words);
-  read.late_us = link_.now_us + link_.config.find_within;
+  read.late_us = link_.now_us + link_.config.find_limit_us;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     if (!link_.is_whole_path(g) || read.whole == read.end) continue;
     keys_.clear();
     for (std::size_t page = read.whole; page < read.end; ++page) keys_.push_back(link_.keys.key(page, g));
-    const std::uint64_t ends_us = link_.calls.find(g, read.job, space, keys_, link_.config.find_within, link_.now_us);
+    const std::uint64_t ends_us = link_.calls.find(g, read.job, space, keys_, link_.config.find_limit_us, link_.now_us);
     link_.breaker.called();
     ++read.open;
     read.ends_us = std::max(read.ends_us, ends_us);
@@ -85,8 +85,8 @@ bool StorageReader::choose(StorageRead& read) {
     return false;
   }
   read.found[read.group].reserve(read.end - read.first);  // for the answer
-  read.late_us = link_.now_us + link_.config.find_within;
-  read.ends_us = link_.calls.find_each(read.group, read.job, space, keys_, link_.config.find_within, link_.now_us);
+  read.late_us = link_.now_us + link_.config.find_limit_us;
+  read.ends_us = link_.calls.find_each(read.group, read.job, space, keys_, link_.config.find_limit_us, link_.now_us);
   link_.breaker.called();
   ++read.open;
   return true;
@@ -126,7 +126,8 @@ bool StorageReader::leave_to_another(StorageRead& read) {
 /// Takes over the answer of a find.
 void StorageReader::answered(StorageRead& read, const CallEnd& end) {
   const bool found = end.how == CallEnd::How::done;
-  if (found && !link_.calls.simulated()) seen_answers_.add(1, link_.now_us - (read.late_us - link_.config.find_within));
+  if (found && !link_.calls.simulated())
+    seen_answers_.add(1, link_.now_us - (read.late_us - link_.config.find_limit_us));
   const bool asking = read.stage == StorageRead::Stage::asking;
   read.end = found ? std::min<std::size_t>(read.end, (asking ? read.whole : read.first) + end.count) : read.first;
   if (!asking && end.checked == ~end.count) ++read.group;

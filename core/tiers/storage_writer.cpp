@@ -12,7 +12,7 @@
 namespace canopy {
 
 void StorageWriter::evict_early() noexcept {
-  if (link_.config.write != PutPolicy::on_evict || link_.config.ahead == 0) return;
+  if (link_.config.write != PutPolicy::on_evict || link_.config.kept_free_percent == 0) return;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     const std::uint64_t pages = to_evict(g);
     if (pages == 0 || !take_memory()) continue;
@@ -79,7 +79,7 @@ std::size_t StorageWriter::first_that_left(const Departures::Departure& path) co
 /// Returns the pages of a group to evict now, limited to those that may be put.
 std::uint64_t StorageWriter::to_evict(std::size_t group) const {
   const Pool& pool = state_.pools[group];
-  const std::uint64_t target = (pool.limit() * link_.config.ahead + 99) / 100;
+  const std::uint64_t target = (pool.limit() * link_.config.kept_free_percent + 99) / 100;
   const std::uint64_t have = pool.free_pages() + pool.growable() + putting_[group];
   return have < target ? std::min(target - have, may_put(group)) : 0;
 }
@@ -92,7 +92,7 @@ std::uint64_t StorageWriter::may_put(std::size_t group) const {
   std::uint64_t page_bytes = 0;
   for (std::size_t g = 0; g < link_.groups(); ++g)
     page_bytes += (link_.record_bytes(g) * every(group) + every(g) - 1) / every(g);
-  const std::uint64_t room = link_.config.in_flight - std::min(link_.config.in_flight, bytes_put_);
+  const std::uint64_t room = link_.config.in_flight_bytes - std::min(link_.config.in_flight_bytes, bytes_put_);
   // A page that exceeds the bound is put alone. A half-open breaker allows one page as a test.
   const std::uint64_t fits = puts_.empty() ? std::max<std::uint64_t>(room / page_bytes, 1) : room / page_bytes;
   return link_.breaker.state(link_.now_us) == Breaker::State::closed ? fits : 1;
@@ -161,7 +161,7 @@ bool StorageWriter::put(const Run& run, const Lock& lock) noexcept {
   Put& put = *puts_.back();
   put.job = ++link_.jobs;
   put.space = run.space;
-  put.late_us = link_.now_us + link_.config.within;
+  put.late_us = link_.now_us + link_.config.call_limit_us;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     put.bytes += put.pages[g].size() * link_.record_bytes(g);
     if (lock.length > 0) {
@@ -231,7 +231,7 @@ void StorageWriter::send(Put& put, std::size_t group) noexcept try {
       sources_.push_back(host_.images(group).record(put.pages[group][page]));
     }
     link_.calls.put(group, put.job, i, link_.space_key(put.space), keys_, sources_, link_.lane_bytes(group, end - i),
-                    link_.config.within, link_.now_us);
+                    link_.config.call_limit_us, link_.now_us);
     link_.breaker.called();
     ++put.open;
   }

@@ -78,7 +78,7 @@ class CudaStore final : public KVStore {
 
   std::span<const Stream> streams() const override { return streams_; }
   std::uint32_t layers() const override { return config_.layers; }
-  const KvView& view() const override { return segments_->view(); }
+  const KVView& view() const override { return segments_->view(); }
 
   void write(std::uint32_t layer, Slots to, const Rows& from) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());

@@ -149,7 +149,7 @@ void Segments::take_fixed(const Options& options, std::span<const Stream> stream
 }
 
 DevicePtr Segments::at(std::uint32_t segment, std::size_t stream) const {
-  const KvStream& in = layout_.view.stream[stream];
+  const KVStream& in = layout_.view.stream[stream];
   return reinterpret_cast<DevicePtr>(in.base) + segment * in.segment_stride;
 }
 

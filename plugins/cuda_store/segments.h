@@ -32,7 +32,7 @@ class Segments {
            const KVStore::Context& context);
   ~Segments();
 
-  const KvView& view() const { return layout_.view; }
+  const KVView& view() const { return layout_.view; }
 
   bool back(std::uint32_t segment);
   /// Releases a segment that work queued on `stream` may still use.
@@ -72,7 +72,7 @@ class Segments {
   Gpu& gpu_;
   std::uint64_t headroom_;
   MemAllocationProp properties_;
-  KvLayout layout_;
+  KVLayout layout_;
   bool fixed_ = false;
   DevicePtr base_ = 0;
   std::uint64_t bytes_ = 0;                 ///< reserved bytes; allocated bytes if the pool is fixed

@@ -62,7 +62,7 @@ class HostStore final : public KVStore {
 
   std::span<const Stream> streams() const override { return streams_; }
   std::uint32_t layers() const override { return config_.layers; }
-  const KvView& view() const override { return layout_.view; }
+  const KVView& view() const override { return layout_.view; }
 
   void write(std::uint32_t layer, Slots to, const Rows& from) override {
     each_piece(layer, to, [&](std::size_t stream, std::byte* in_store, std::size_t offset, std::size_t bytes) {
@@ -139,7 +139,7 @@ class HostStore final : public KVStore {
   };
 
   std::uint64_t offset_of(std::uint32_t segment, std::size_t stream) const {
-    const KvStream& in = layout_.view.stream[stream];
+    const KVStream& in = layout_.view.stream[stream];
     return static_cast<std::uint64_t>(in.base - memory_.base()) + segment * in.segment_stride;
   }
   void release(std::uint32_t segment) {
@@ -174,7 +174,7 @@ class HostStore final : public KVStore {
   Config config_;
   std::vector<Stream> streams_;  ///< the names point into config_
   Reservation memory_;
-  KvLayout layout_;
+  KVLayout layout_;
   std::vector<SegmentMemory> segments_;  ///< up to the last one that was ever backed
 };
 

@@ -10,7 +10,7 @@
 // Stores of an impossible shape, or that throw.
 namespace {
 
-using canopy::KvView;
+using canopy::KVView;
 using canopy::Page;
 using canopy::Rows;
 using canopy::Slots;
@@ -28,7 +28,7 @@ class Plain : public canopy::KVStore {
   }
   std::span<const Stream> streams() const override { return streams_; }
   std::uint32_t layers() const override { return 1; }
-  const KvView& view() const override { return view_; }
+  const KVView& view() const override { return view_; }
   void write(std::uint32_t layer, Slots to, const Rows& from) override {
     for (std::uint32_t i = 0; i < to.count; ++i) std::memcpy(row(layer, to, i), from.streams[0] + i * 8, 8);
   }
@@ -55,27 +55,27 @@ class Plain : public canopy::KVStore {
     return view_.page(0, layer, slots.pages[token / view_.page_size]) + token % view_.page_size * 8;
   }
   std::vector<Stream> streams_{{"kv", 8}};
-  KvView view_{};
+  KVView view_{};
   std::vector<std::byte> memory_;
   int calls_ = 0;
   std::uint64_t queued_ = 0;
 };
 
-template <void (*Spoil)(std::vector<Stream>&, KvView&)>
+template <void (*Spoil)(std::vector<Stream>&, KVView&)>
 struct Shaped final : Plain {
   explicit Shaped(const Context& context) : Plain(context) { Spoil(streams_, view_); }
 };
 
-void no_streams(std::vector<Stream>& streams, KvView& view) { streams.clear(), view.streams = 0; }
-void five_streams(std::vector<Stream>& streams, KvView& view) { streams.resize(5, streams[0]), view.streams = 5; }
-void other_streams(std::vector<Stream>&, KvView& view) { view.streams = 3; }
-void no_pages(std::vector<Stream>&, KvView& view) { view.segment_pages = 0; }
-void no_segments(std::vector<Stream>&, KvView& view) { view.segments = 0; }
-void no_layers(std::vector<Stream>&, KvView& view) { view.layers = 0; }
-void other_page(std::vector<Stream>&, KvView& view) { view.page_size = 7; }
-void no_bytes(std::vector<Stream>& streams, KvView&) { streams[0].row_bytes = 0; }
-void other_bytes(std::vector<Stream>&, KvView& view) { view.stream[0].row_bytes = 4096; }
-void over_one_another(std::vector<Stream>&, KvView& view) { view.stream[0].page_stride = 8; }
+void no_streams(std::vector<Stream>& streams, KVView& view) { streams.clear(), view.streams = 0; }
+void five_streams(std::vector<Stream>& streams, KVView& view) { streams.resize(5, streams[0]), view.streams = 5; }
+void other_streams(std::vector<Stream>&, KVView& view) { view.streams = 3; }
+void no_pages(std::vector<Stream>&, KVView& view) { view.segment_pages = 0; }
+void no_segments(std::vector<Stream>&, KVView& view) { view.segments = 0; }
+void no_layers(std::vector<Stream>&, KVView& view) { view.layers = 0; }
+void other_page(std::vector<Stream>&, KVView& view) { view.page_size = 7; }
+void no_bytes(std::vector<Stream>& streams, KVView&) { streams[0].row_bytes = 0; }
+void other_bytes(std::vector<Stream>&, KVView& view) { view.stream[0].row_bytes = 4096; }
+void over_one_another(std::vector<Stream>&, KVView& view) { view.stream[0].page_stride = 8; }
 
 struct HasNoAddresses final : Plain {
   using Plain::Plain;
@@ -83,7 +83,7 @@ struct HasNoAddresses final : Plain {
 };
 struct ThrowsInView final : Plain {
   using Plain::Plain;
-  const KvView& view() const override { throw std::runtime_error("it has no memory for a view"); }
+  const KVView& view() const override { throw std::runtime_error("it has no memory for a view"); }
 };
 struct ThrowsInWrite final : Plain {
   using Plain::Plain;
@@ -157,9 +157,9 @@ CANOPY_PLUGIN("1.0.0", store<Plain>("plain_store"), store<Shaped<no_streams>>("n
               store<Shaped<no_layers>>("no_layers"), store<Shaped<other_page>>("other_page"),
               store<Shaped<no_bytes>>("no_bytes"), store<Shaped<other_bytes>>("other_bytes"),
               store<Shaped<over_one_another>>("over_one_another"), store<ThrowsInView>("throws_in_view"),
-               store<HasNoAddresses>("has_no_addresses"), store<ThrowsInWrite>("throws_in_write"),
-               store<ThrowsInBack>("throws_in_back"), store<WritesAnother>("writes_another"),
-               store<FailsToSync>("fails_to_sync"), store<ThrowsInCopy>("throws_in_copy"),
-               store<NeverCopies>("never_copies"), store<ThrowsInSave>("throws_in_save"),
-               store<NeverSaves>("never_saves"), store<HasNoRoomToLoad>("has_no_room_to_load"),
-               store<ThrowsInLoad>("throws_in_load"), store<NeverLoads>("never_loads"));
+              store<HasNoAddresses>("has_no_addresses"), store<ThrowsInWrite>("throws_in_write"),
+              store<ThrowsInBack>("throws_in_back"), store<WritesAnother>("writes_another"),
+              store<FailsToSync>("fails_to_sync"), store<ThrowsInCopy>("throws_in_copy"),
+              store<NeverCopies>("never_copies"), store<ThrowsInSave>("throws_in_save"),
+              store<NeverSaves>("never_saves"), store<HasNoRoomToLoad>("has_no_room_to_load"),
+              store<ThrowsInLoad>("throws_in_load"), store<NeverLoads>("never_loads"));

@@ -256,14 +256,14 @@ STORE_CASE("images that lie apart are saved before their pages are written again
 }
 
 STORE_CASE("no two rows share an address and kernel page numbers reach them with one stride") {
-  const KvView& view = watched.store().view();
+  const KVView& view = watched.store().view();
   REQUIRE(view.streams == 3);
   REQUIRE(view.layers == 3);
   REQUIRE(view.page_size == watched.page_size());
   REQUIRE(view.segment_pages == kSegmentPages);
   std::map<std::uint64_t, std::uint64_t> taken;  // begin and end of each page of a layer
   for (std::size_t s = 0; s < 3; ++s) {
-    const KvStream& stream = view.stream[s];
+    const KVStream& stream = view.stream[s];
     CHECK(stream.row_bytes == watched.store().streams()[s].row_bytes);
     CHECK(stream.token_stride >= stream.row_bytes);
     CHECK(stream.page_stride >= std::uint64_t{stream.token_stride} * view.page_size);

@@ -1,6 +1,6 @@
 #pragma once
 /// Attention of one new token over the pages of its request, as a kernel of an engine would compute it: of Canopy it
-/// uses only KvView and a list of page numbers. Written to be read: each thread walks over all tokens by itself, so the
+/// uses only KVView and a list of page numbers. Written to be read: each thread walks over all tokens by itself, so the
 /// scores are computed once for every element of a head. Fast kernels share them.
 ///
 /// No thread waits for another or shares memory with it, so a loop over threads on the CPU runs the kernel itself, and
@@ -25,7 +25,7 @@ ATTENTION_HD inline std::uint32_t bytes_of(Element element) { return element == 
 /// The only parameter of the kernel. A row of K or V holds [KV head][element]; queries and output [query
 /// head][element]. REQUIRES: tokens > 0, kv_heads divides query_heads, and every page with a token has memory.
 struct AttentionJob {
-  KvView view;
+  KVView view;
   const Page* pages;  ///< token t is in pages[t / page_size]
   const float* query;
   float* output;
@@ -39,10 +39,10 @@ struct AttentionJob {
 inline constexpr const char* kAttentionKernel = "paged_attention";
 inline constexpr std::uint32_t kAttentionThreads = 128;  ///< threads per block
 
-/// Returns the address of a row: KvView's formula, repeated for the device.
+/// Returns the address of a row: KVView's formula, repeated for the device.
 ATTENTION_HD inline const std::byte* row_of(const AttentionJob& job, std::uint32_t stream, std::uint32_t token) {
-  const KvView& view = job.view;
-  const KvStream& in = view.stream[stream];
+  const KVView& view = job.view;
+  const KVStream& in = view.stream[stream];
   const Page page = job.pages[token / view.page_size];
   return in.base + page / view.segment_pages * in.segment_stride + job.layer * in.layer_stride +
          page % view.segment_pages * in.page_stride + std::uint64_t{token % view.page_size} * in.token_stride;

@@ -34,7 +34,7 @@ class Processor {
 std::unique_ptr<Processor> processor_beside(KVStore& store);
 
 std::unique_ptr<Processor> make_cpu();
-/// Returns the GPU with the number of KvView::device. While it exists, the store queues on its stream.
+/// Returns the GPU with the number of KVView::device. While it exists, the store queues on its stream.
 std::unique_ptr<Processor> make_gpu(KVStore& store);
 
 }  // namespace canopy::examples

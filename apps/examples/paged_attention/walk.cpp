@@ -79,7 +79,7 @@ class Walk {
     return request;
   }
 
-  Comparison compare(const std::string& what, const Request& request, const KvView& view, std::vector<Page> pages) {
+  Comparison compare(const std::string& what, const Request& request, const KVView& view, std::vector<Page> pages) {
     const std::span<const Token> tokens = request.tokens();
     Comparison found{what, static_cast<std::uint32_t>(tokens.size()), request.matched(), std::move(pages)};
     const Contiguous again = contiguous(tokens);
@@ -106,7 +106,7 @@ class Walk {
     return model;
   }
 
-  std::vector<float> attend(std::uint32_t layer, std::span<const Token> tokens, const KvView& view,
+  std::vector<float> attend(std::uint32_t layer, std::span<const Token> tokens, const KVView& view,
                             std::span<const Page> pages) {
     const auto query = model_.query(layer, tokens);
     std::vector<float> output(query.size(), std::numeric_limits<float>::quiet_NaN());
@@ -134,7 +134,7 @@ class Walk {
   /// All rows computed again, as [layer][token][row]: for the kernel, a pool of one page as long as the prompt.
   struct Contiguous {
     std::array<Processor::Buffer, 2> memory;
-    KvView view;
+    KVView view;
   };
   Contiguous contiguous(std::span<const Token> tokens) {
     Contiguous made{{}, {}};
@@ -162,20 +162,20 @@ class Walk {
 
   Model model_;
   std::shared_ptr<Engine> engine_;
-  const KvView& view_;
+  const KVView& view_;
   std::unique_ptr<Processor> processor_;  ///< must be destroyed before the store
 };
 
 /// Returns the same pool for kernels without support for segments: a view of one endless segment, with other page
 /// numbers.
-KvView ordinary(KvView view) {
+KVView ordinary(KVView view) {
   view.segment_pages = std::numeric_limits<std::uint32_t>::max();
   return view;
 }
 
 void Walk::show_exports(const Request& request, std::span<const Page> kernel_pages, WalkReport& report) {
   for (const std::uint32_t stream : {kKeys, kValues}) {
-    const KvStream& of = view_.stream[stream];
+    const KVStream& of = view_.stream[stream];
     report.exports.push_back(
         fmt::format("{}: base {}, bytes from layer to layer {}, page to page {}, token to token {}",
                     engine_->store(0)->streams()[stream].name, fmt::ptr(of.base), of.layer_stride, of.page_stride,

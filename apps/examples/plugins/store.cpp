@@ -45,7 +45,7 @@ class Example final : public canopy::KVStore {
 
   std::span<const canopy::Stream> streams() const override { return streams_; }
   std::uint32_t layers() const override { return config_.layers; }
-  const canopy::KvView& view() const override { return layout_.view; }
+  const canopy::KVView& view() const override { return layout_.view; }
 
   void write(std::uint32_t layer, canopy::Slots to, const canopy::Rows& from) override {
     each_row(layer, to, [&](std::size_t s, std::byte* row, std::size_t i, std::size_t bytes) {
@@ -142,7 +142,7 @@ class Example final : public canopy::KVStore {
 
   Config config_;
   std::vector<canopy::Stream> streams_;  ///< the names point into config_
-  canopy::KvLayout layout_;
+  canopy::KVLayout layout_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::vector<Pins> pins_;  ///< by segment

@@ -59,7 +59,7 @@ std::string StorePort::flaw(Units page_size) {
   struct Shape {
     std::span<const Stream> streams;
     std::uint32_t layers = 0;
-    const KvView* view = nullptr;
+    const KVView* view = nullptr;
   };
   const Shape shape =
       call("view", [](KVStore& store) { return Shape{store.streams(), store.layers(), &store.view()}; });
@@ -70,7 +70,7 @@ std::string StorePort::flaw(Units page_size) {
   return why.empty() ? why : fmt::format("{} cannot be used: {}", name(), why);
 }
 
-std::string StorePort::flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const {
+std::string StorePort::flaw_of(const KVView& view, std::uint32_t layers, Units page_size) const {
   if (streams_.empty() || streams_.size() > kMaxStreams || !has_address(streams_))
     return fmt::format("it has {} streams{}, expected 1 to {}", streams_.size(),
                        has_address(streams_) ? "" : " without an address", kMaxStreams);
@@ -85,7 +85,7 @@ std::string StorePort::flaw_of(const KvView& view, std::uint32_t layers, Units p
   if (view.kernel_pages < view.segment_pages)
     return fmt::format("its segments lie {} pages apart, and have {}", view.kernel_pages, view.segment_pages);
   for (std::size_t s = 0; s < streams_.size(); ++s) {
-    const KvStream& stream = view.stream[s];
+    const KVStream& stream = view.stream[s];
     const std::uint32_t row = streams_[s].row_bytes;
     if (row == 0 || stream.row_bytes != row)
       return fmt::format(

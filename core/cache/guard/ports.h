@@ -91,7 +91,7 @@ class StorePort final : public Port<KVStore> {
   /// Returns an error message if the store cannot keep pages of this size, else an empty text. REQUIRES: called first.
   std::string flaw(Units page_size);
   std::span<const Stream> streams() const { return streams_; }
-  const KvView& view() const { return *view_; }
+  const KVView& view() const { return *view_; }
   /// Waits for all copies. Returns null, or an error message that starts with the store's name.
   const char* sync();
   /// Queue copies of whole pages, as KVImages. Return 0 if they are already done; nothing, and record a violation, if
@@ -123,9 +123,9 @@ class StorePort final : public Port<KVStore> {
     return ticket;
   }
   const char* wait();
-  std::string flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const;
+  std::string flaw_of(const KVView& view, std::uint32_t layers, Units page_size) const;
 
-  const KvView* view_ = nullptr;
+  const KVView* view_ = nullptr;
   std::span<const Stream> streams_;
   std::optional<Sentence> failure_;
   std::uint64_t failures_ = 0;

@@ -42,7 +42,7 @@ class KVRows {
   virtual std::span<const Stream> streams() const = 0;
   virtual std::uint32_t layers() const = 0;
   /// Returns addresses and strides, constant for the lifetime of the store.
-  virtual const KvView& view() const = 0;
+  virtual const KVView& view() const = 0;
 
   /// Copy rows into the store, or out of it. REQUIRES: layer < layers(), and every page lies in a backed segment.
   virtual void write(std::uint32_t layer, Slots to, const Rows& from) = 0;

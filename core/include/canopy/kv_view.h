@@ -7,7 +7,7 @@ namespace canopy {
 inline constexpr std::size_t kMaxStreams = 4;
 
 /// The layout of the rows of one stream. All strides and sizes are in bytes.
-struct KvStream {
+struct KVStream {
   std::byte* base;  ///< reserved addresses, constant for the lifetime of the store
   std::uint64_t segment_stride, layer_stride, page_stride;
   std::uint32_t token_stride, row_bytes;
@@ -24,8 +24,8 @@ inline constexpr std::int32_t kHost = -1;
 /// Access to a segment without memory faults. A kernel without support for segments treats a layer as an
 /// ordinary paged pool, which starts at base + layer * layer_stride and has a page every page_stride bytes. Its page
 /// numbers are those of kernel_page(), the same for all streams.
-struct KvView {
-  KvStream stream[kMaxStreams];  ///< streams, in a plain array because kernels index it
+struct KVView {
+  KVStream stream[kMaxStreams];  ///< streams, in a plain array because kernels index it
   std::uint32_t streams, layers;
   Units page_size;              ///< tokens
   std::uint32_t segment_pages;  ///< segment s holds the pages from s * segment_pages on
@@ -35,7 +35,7 @@ struct KvView {
 
   /// Returns the bytes from the base of a stream to a page of a layer.
   std::uint64_t offset(std::size_t of, std::uint32_t layer, Page page) const {
-    const KvStream& in = stream[of];
+    const KVStream& in = stream[of];
     return page / segment_pages * in.segment_stride + layer * in.layer_stride + page % segment_pages * in.page_stride;
   }
   std::byte* page(std::size_t of, std::uint32_t layer, Page page) const {

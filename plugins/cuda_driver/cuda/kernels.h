@@ -21,9 +21,9 @@ inline constexpr std::uint32_t kThreads = 256;                 ///< threads in a
 inline constexpr std::uint32_t kMaxJobBytes = 4096;            ///< bytes of launch parameters that every driver accepts
 inline constexpr std::uint32_t kSkipPage = ~std::uint32_t{0};  ///< an unused element of a list: padding of a graph
 
-/// A KvView with shifts for its powers of two.
+/// A KVView with shifts for its powers of two.
 struct Pool {
-  KvStream stream[4];
+  KVStream stream[4];
   std::uint32_t streams, layers;
   std::uint32_t page_shift, segment_shift;  ///< log2 of tokens per page and of pages per segment; below 32
 };
@@ -138,7 +138,7 @@ CANOPY_HD inline std::uint32_t floor_log2(std::uint32_t n) { return 31 - leading
 CANOPY_HD inline std::uint32_t ceil_log2(std::uint32_t n) { return n == 1 ? 0 : 32 - leading_zeros(n - 1); }
 
 /// Returns the bytes from the stream's base to a row of the pool.
-CANOPY_HD inline std::uint64_t row_offset(const KvStream& stream, std::uint32_t segment_shift, std::uint32_t layer,
+CANOPY_HD inline std::uint64_t row_offset(const KVStream& stream, std::uint32_t segment_shift, std::uint32_t layer,
                                           std::uint32_t page, std::uint32_t token) {
   const std::uint32_t in_segment = page & ((std::uint32_t{1} << segment_shift) - 1);
   return std::uint64_t{page >> segment_shift} * stream.segment_stride + std::uint64_t{layer} * stream.layer_stride +
@@ -168,7 +168,7 @@ template <std::uint32_t kWidth, bool kScatter>
 CANOPY_HD inline void rows_thread(const RowsJob& job, const Place& place) {
   if (job.count == 0) return;
   for (std::uint32_t s = place.y; s < job.pool.streams; s += place.ys) {
-    const KvStream& stream = job.pool.stream[s];
+    const KVStream& stream = job.pool.stream[s];
     const std::uint32_t vectors = stream.row_bytes / kWidth;
     const Team team = team_of(lane_shift(vectors, 1), place.x, place.xs, place);
     // A grid with more groups than rows splits each row among several groups: a decode step has few rows and waits for
@@ -214,7 +214,7 @@ struct Runs {
   std::uint32_t log2, lane_shift;  ///< log2 of the runs per page and layer; log2 of the lanes that share a chunk
 };
 template <std::uint32_t kWidth>
-CANOPY_HD inline Runs runs_of(const KvStream& stream, std::uint32_t page_shift) {
+CANOPY_HD inline Runs runs_of(const KVStream& stream, std::uint32_t page_shift) {
   const bool packed = stream.token_stride == stream.row_bytes;
   const std::uint64_t bytes = std::uint64_t{stream.row_bytes} << (packed ? page_shift : 0);
   return {bytes, packed ? 0 : page_shift, lane_shift(bytes / kWidth, 4)};
@@ -286,7 +286,7 @@ CANOPY_HD inline void move_runs(const Pool& pool, std::uint32_t count, const Pla
 struct PageEnds {
   const PagesJob& job;
   CANOPY_HD Ends operator()(std::uint32_t s, std::uint64_t i, std::uint32_t layer, std::uint32_t token) const {
-    const KvStream& stream = job.pool.stream[s];
+    const KVStream& stream = job.pool.stream[s];
     const std::uint32_t from = job.from ? load_index(job.from + i) : job.inline_from[i];
     const std::uint32_t to = job.to ? load_index(job.to + i) : job.inline_to[i];
     if (from == kSkipPage || to == kSkipPage) return {nullptr, nullptr};
@@ -307,7 +307,7 @@ template <bool kScatter>
 struct ImageEnds {
   const ImageJob& job;
   CANOPY_HD Ends operator()(std::uint32_t s, std::uint64_t i, std::uint32_t layer, std::uint32_t token) const {
-    const KvStream& stream = job.pool.stream[s];
+    const KVStream& stream = job.pool.stream[s];
     const std::uint32_t page = job.pages ? load_index(job.pages + i) : job.inline_pages[i];
     if (page == kSkipPage) return {nullptr, nullptr};
     std::byte* const in_pool = stream.base + row_offset(stream, job.pool.segment_shift, layer, page, token);

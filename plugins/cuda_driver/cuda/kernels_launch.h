@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kNoCap = ~std::uint32_t{0};
 
 /// Returns the pool of a view. REQUIRES: page_size and segment_pages are powers of two, streams is 1 to 4, and no row
 /// is empty.
-inline Pool pool_of(const KvView& view) {
+inline Pool pool_of(const KVView& view) {
   Pool pool{};
   std::copy(std::begin(view.stream), std::end(view.stream), pool.stream);
   pool.streams = view.streams;
@@ -41,7 +41,7 @@ inline std::uint32_t width_of(std::uint64_t bits) { return bits % 16 == 0 ? 16 :
 
 /// Returns the bits of addresses, strides and sizes that must be aligned. Tokens without gaps are moved as one run, so
 /// only whole pages of them need the alignment.
-inline std::uint64_t alignment_bits(const KvStream& stream, std::uint32_t page_shift, bool single_rows) {
+inline std::uint64_t alignment_bits(const KVStream& stream, std::uint32_t page_shift, bool single_rows) {
   const std::uint64_t place =
       std::bit_cast<std::uintptr_t>(stream.base) | stream.segment_stride | stream.layer_stride | stream.page_stride;
   if (single_rows || stream.token_stride != stream.row_bytes) return place | stream.token_stride | stream.row_bytes;

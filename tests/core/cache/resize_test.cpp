@@ -48,7 +48,7 @@ class SmallMemory final : public KVStore {
   bool back(std::uint32_t) override { return left_ > 0 && left_--; }
   void unback(std::uint32_t) override { ++left_; }
   const char* sync() override { return nullptr; }
-  const KvView& view() const override { return view_; }
+  const KVView& view() const override { return view_; }
   void save(std::span<const Page>, std::byte*) override {}
   void load(const std::byte*, std::span<const Page>) override {}
   void pin(std::uint32_t) override {}
@@ -58,7 +58,7 @@ class SmallMemory final : public KVStore {
   std::size_t left_;
 
  private:
-  KvView view_{};
+  KVView view_{};
   std::array<Stream, 1> streams_{{{"kv", 1 << 20}}};
 };
 

@@ -33,13 +33,13 @@ TEST_CASE("events config: read, dumped and read again") {
       "vllm, "
       "seed: 42 } }");
   REQUIRE(config);
-  const KvEventsConfig& events = config->events;
+  const KVEventsConfig& events = config->events;
   CHECK(events.on);
   CHECK(events.publish == "tcp://127.0.0.1:5557");
   CHECK(events.replay == "ipc:///run/r");
   CHECK(events.topic == "kv@pod-1@llama");
-  CHECK(events.dialect == KvEventsConfig::Dialect::arrays);
-  CHECK(events.hashes == KvEventsConfig::Hashes::vllm);
+  CHECK(events.dialect == KVEventsConfig::Dialect::arrays);
+  CHECK(events.hashes == KVEventsConfig::Hashes::vllm);
   CHECK(events.seed == "42");
   const std::string dumped = dump_engine_config(*config, plugins());
   CHECK(dumped.find("\nevents: { zmq: { publish: ") != std::string::npos);

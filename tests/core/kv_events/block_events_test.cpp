@@ -19,7 +19,7 @@ constexpr Units kUnitsOfPage = 4;
 /// The engine's side and the reader's of one queue.
 class ByHand {
  public:
-  ByHand(std::uint32_t groups, std::uint32_t overlap, KvEventsConfig config = of_vllm()) {
+  ByHand(std::uint32_t groups, std::uint32_t overlap, KVEventsConfig config = of_vllm()) {
     TreeListener::Facts facts;
     facts.shape.page_size = kUnitsOfPage, facts.shape.overlap = overlap, facts.shape.groups = groups;
     for (std::uint32_t g = 0; g < groups; ++g) facts.shape.reaches[g] = g == 0 ? kWholePath : 16;
@@ -27,9 +27,9 @@ class ByHand {
     REQUIRE(queue.begin(facts).empty());
     events_.emplace(config, queue);
   }
-  static KvEventsConfig of_vllm() {
-    KvEventsConfig config;
-    config.dialect = KvEventsConfig::Dialect::arrays, config.hashes = KvEventsConfig::Hashes::vllm;
+  static KVEventsConfig of_vllm() {
+    KVEventsConfig config;
+    config.dialect = KVEventsConfig::Dialect::arrays, config.hashes = KVEventsConfig::Hashes::vllm;
     return config;
   }
   /// Returns the events of the newest operation.
@@ -76,7 +76,7 @@ TEST_CASE("an event has the fields that the servers send, and no others") {
     for (const kv_events::Event& event : index.newest().events) all.push_back(fields_of(event));
     return all;
   };
-  ByHand sglang(1, 0, KvEventsConfig{}), vllm(2, 0);
+  ByHand sglang(1, 0, KVEventsConfig{}), vllm(2, 0);
   CHECK(sglang.events().removed == 0);
   const Names stored{"block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id=nil", "medium"};
   Names root = stored, salted = stored;

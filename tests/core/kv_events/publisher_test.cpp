@@ -25,7 +25,7 @@
 
 using namespace canopy;
 using namespace canopy::test;
-using kv_events::KvPublisher;
+using kv_events::KVPublisher;
 using kv_events::TreeQueue;
 
 namespace {
@@ -34,15 +34,15 @@ std::string endpoint_of(const char* name) {
   return "ipc://" + (std::filesystem::temp_directory_path() / (name + std::to_string(::getpid()))).string();
 }
 
-KvEventsConfig config_of(std::string publish, std::string replay = {}) {
-  KvEventsConfig config;
+KVEventsConfig config_of(std::string publish, std::string replay = {}) {
+  KVEventsConfig config;
   config.on = true;
   config.publish = std::move(publish), config.replay = std::move(replay), config.topic = "kv@pod-1@llama";
   return config;
 }
 
-std::unique_ptr<KvPublisher> publisher_of(const KvEventsConfig& config) {
-  auto publisher = KvPublisher::open(config, TreeQueue::WhenFull::wait);
+std::unique_ptr<KVPublisher> publisher_of(const KVEventsConfig& config) {
+  auto publisher = KVPublisher::open(config, TreeQueue::WhenFull::wait);
   REQUIRE_MESSAGE(publisher, (publisher ? "" : publisher.error().text));
   return std::move(*publisher);
 }
@@ -102,7 +102,7 @@ struct Subscriber {
 };
 
 /// Waits until so many subscribers are connected: none of them misses a batch.
-void await_subscribers(const KvPublisher& publisher, std::uint64_t count) {
+void await_subscribers(const KVPublisher& publisher, std::uint64_t count) {
   for (int tries = 0; publisher.figures().subscribers < count && tries < 10'000; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   REQUIRE(publisher.figures().subscribers >= count);
@@ -122,13 +122,13 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
   struct Form {
     const char* groups;
     const char* key;
-    KvEventsConfig::Dialect dialect;
-    KvEventsConfig::Hashes hashes;
+    KVEventsConfig::Dialect dialect;
+    KVEventsConfig::Hashes hashes;
     const char* written_as;
     const char* index = "radix";
   };
-  using Dialect = KvEventsConfig::Dialect;
-  using Hashes = KvEventsConfig::Hashes;
+  using Dialect = KVEventsConfig::Dialect;
+  using Hashes = KVEventsConfig::Hashes;
   const Form forms[] = {{"full", "token", Dialect::maps, Hashes::sglang, "M2"},
                         {"full window", "token", Dialect::arrays, Hashes::vllm, "A3"},
                         {"full state", "token", Dialect::maps, Hashes::vllm, "M1"},
@@ -147,7 +147,7 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
                       group == "full"     ? "path"
                       : group == "window" ? "11"
                                           : "1, every: 12");
-    KvEventsConfig config = config_of(endpoint_of("canopy-tree"));
+    KVEventsConfig config = config_of(endpoint_of("canopy-tree"));
     config.dialect = form.dialect, config.hashes = form.hashes;
     const auto publisher = publisher_of(config);
     Subscriber subscriber(publisher->published_at());
@@ -254,7 +254,7 @@ TEST_CASE("a prompt that fills the index is sent whole") {
 }
 
 TEST_CASE("a loss is sent as one clear, and then everything again") {
-  const auto publisher = KvPublisher::open(config_of("tcp://127.0.0.1:*"), TreeQueue::WhenFull::drop);
+  const auto publisher = KVPublisher::open(config_of("tcp://127.0.0.1:*"), TreeQueue::WhenFull::drop);
   REQUIRE(publisher);
   Subscriber subscriber((*publisher)->published_at());
   await_subscribers(**publisher, 1);
@@ -414,7 +414,7 @@ TEST_CASE("a subscriber that takes nothing costs the others nothing, and no memo
     subscriber.take_until(publisher->figures().batches);
   }
   CHECK(subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
-  const KvPublisher::Figures figures = publisher->figures();
+  const KVPublisher::Figures figures = publisher->figures();
   CHECK(figures.losses == 0);
   CHECK(figures.kept_bytes <= 64U << 20);
   CHECK(figures.kept <= 10'000);
@@ -455,8 +455,8 @@ TEST_CASE("a restart is sent as a clear at sequence 0") {
 
 TEST_CASE("an endpoint that cannot be used is named, and no file is lost to it") {
   const auto first = publisher_of(config_of("tcp://127.0.0.1:*"));
-  const auto why = [](const KvEventsConfig& config) {
-    const auto publisher = KvPublisher::open(config, TreeQueue::WhenFull::drop);
+  const auto why = [](const KVEventsConfig& config) {
+    const auto publisher = KVPublisher::open(config, TreeQueue::WhenFull::drop);
     return publisher ? std::string() : publisher.error().text;
   };
   CHECK(why(config_of(first->published_at())) ==
@@ -506,7 +506,7 @@ TEST_CASE("a forked child leaves the publisher to its parent, and keeps none of 
     }
     requests.reset(), engine.reset(), publisher.reset();
     const auto opens = [&] {
-      return static_cast<bool>(KvPublisher::open(config_of(bound), TreeQueue::WhenFull::drop));
+      return static_cast<bool>(KVPublisher::open(config_of(bound), TreeQueue::WhenFull::drop));
     };
     bool opened = opens();
     for (int tries = 0; !opened && tries < 500; ++tries) {  // the child may be slow

@@ -149,7 +149,7 @@ inline std::unique_ptr<Engine> stored_engine(const std::vector<std::string>& cha
   for (const std::string& change : changes) REQUIRE(set_value(*document, change));
   auto config = read_engine_config(*document, registry());
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
-  config->storage_tier.ahead = 50;
+  config->storage_tier.kept_free_percent = 50;
   if (tune) tune(*config);
   ByHand::of_groups.clear();
   auto engine = Engine::create(*config, registry());

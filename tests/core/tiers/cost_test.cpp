@@ -24,8 +24,8 @@ std::unique_ptr<Engine> heavy_engine(const std::string& yaml, const std::vector<
                                      std::uint64_t latency = 0) {
   return engine_of(yaml, changes, nullptr, [&](EngineConfig& config) {
     config.host_tier.kv_bytes = 1000;
-    config.storage_tier.ahead = 50;
-    config.storage_tier.lane.latency = latency;
+    config.storage_tier.kept_free_percent = 50;
+    config.storage_tier.lane.latency_us = latency;
   });
 }
 
@@ -49,7 +49,7 @@ std::uint64_t count(const Engine& engine, FetchEnd end) {
 }  // namespace
 
 TEST_CASE("cost: computing is linear in the tokens and in those before each of them, in whole microseconds") {
-  const CostModel model({.per_token = 50'000, .per_token_depth = 600});
+  const CostModel model({.ns_per_token = 50'000, .ps_per_token_depth = 600});
   CHECK(model.recompute_us(0, 1000) == 50'000 + 300);
   CHECK(model.recompute_us(10'000, 1000) == 50'000 + 6300);
   CHECK(model.recompute_us(10'000, 0) == 0);
@@ -57,7 +57,7 @@ TEST_CASE("cost: computing is linear in the tokens and in those before each of t
   CHECK_FALSE(model.worth(56'300, 10'000, 1000));
   // In two pieces it takes as long.
   CHECK(model.recompute_us(0, 3000) == model.recompute_us(0, 1000) + model.recompute_us(1000, 2000));
-  const CostModel dearest({.per_token = 1'000'000'000, .per_token_depth = 1'000'000});
+  const CostModel dearest({.ns_per_token = 1'000'000'000, .ps_per_token_depth = 1'000'000});
   CHECK(dearest.recompute_us(1U << 31, 1U << 31) == std::uint64_t{1} << 40);  // and does not wrap
   const CostModel unknown({});
   CHECK_FALSE(unknown.known());
@@ -273,7 +273,7 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
 
 TEST_CASE("cost: of gets that follow each other in a lane each has its latency") {
   CacheState device;
-  const StorageCalls calls({}, {.bandwidth = 1'000'000, .latency = 100}, device, true);
+  const StorageCalls calls({}, {.bytes_per_s = 1'000'000, .latency_us = 100}, device, true);
   CHECK(calls.get_us(1'000, 1, 7) == 1'100);
   CHECK(calls.get_us(3'000, 3, 7) == 3'300);
 }

@@ -89,7 +89,7 @@ Result<std::unique_ptr<Engine>> shared_engine(Agreement* agreement, const std::v
   auto config = read_engine_config(*document, registry);
   const std::string why = config ? "" : config.error().text;
   REQUIRE_MESSAGE(config, why);
-  config->storage_tier.ahead = 50;
+  config->storage_tier.kept_free_percent = 50;
   return Engine::create(*config, registry, nullptr, agreement);
 }
 

@@ -92,10 +92,10 @@ class OneRank {
     auto config = read_engine_config(*document, plugins());
     REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
     StorageTierConfig& storage = config->storage_tier;
-    storage.ahead = 30;
-    storage.trust_again = 1'000'000;
-    if (storage.lane.bandwidth > 0) storage.lane.latency = 20;
-    else storage.find_within = 2000;
+    storage.kept_free_percent = 30;
+    storage.distrust_us = 1'000'000;
+    if (storage.lane.bytes_per_s > 0) storage.lane.latency_us = 20;
+    else storage.find_limit_us = 2000;
     auto engine = Engine::create(*config, plugins(), nullptr, &agreement_);
     REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
     engine_ = std::move(*engine);

@@ -12,7 +12,7 @@ namespace {
 /// An engine of stored_engine() with a second group. Nothing stays in its host tier.
 std::unique_ptr<Engine> with_part(
     const std::string& reach, const std::vector<std::string>& more = {},
-    const Tune& tune = [](EngineConfig& config) { config.storage_tier.ahead = 100; }) {
+    const Tune& tune = [](EngineConfig& config) { config.storage_tier.kept_free_percent = 100; }) {
   std::vector<std::string> changes = {"groups.part.reach=" + reach, "groups.part.capacity=64",
                                       "groups.part.allocator=free_list", "groups.part.eviction=lru"};
   changes.insert(changes.end(), more.begin(), more.end());
@@ -177,7 +177,7 @@ TEST_CASE("storage of a window: a read is joined only by fetches that its bounda
 
 TEST_CASE("storage of states: a shorter prompt does not wait for the boundary of a longer one") {
   const auto engine = with_part("1", {"groups.part.every=8"}, [](EngineConfig& config) {
-    config.storage_tier.ahead = config.storage_tier.share = 100;
+    config.storage_tier.kept_free_percent = config.storage_tier.gets_percent = 100;
   });
   const auto prompt = leave_in_storage(*engine, tokens(100, 25), 1);
   REQUIRE(in_host(*engine) == 0);
@@ -197,7 +197,7 @@ TEST_CASE("storage of states: a state that left the host tier alone is put alone
     CAPTURE(leaves);
     // A host tier of 24 pages, and of nine states, of which five are kept free.
     const auto engine = with_part("1", {"groups.part.every=8", "groups.part.capacity=24", "tiers.host.capacity=96"},
-                                  [](EngineConfig& config) { config.storage_tier.ahead = 50; });
+                                  [](EngineConfig& config) { config.storage_tier.kept_free_percent = 50; });
     const auto prompt = tokens(100, 41);
     leave(*engine, prompt);
     engine->make_free(0, 16);

@@ -83,8 +83,8 @@ TEST_CASE(
 }
 
 TEST_CASE("storage: what is late holds up no request, and its pages are kept until the storage has ended the call") {
-  const auto engine =
-      stored_engine({"tiers.storage.within=1ms"}, [](EngineConfig& config) { config.storage_tier.find_within = 500; });
+  const auto engine = stored_engine({"tiers.storage.within=1ms"},
+                                    [](EngineConfig& config) { config.storage_tier.find_limit_us = 500; });
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
   {
@@ -220,7 +220,7 @@ TEST_CASE("storage: what is on its way takes a share of the host tier, unless it
   for (const auto& [share, second] : {std::pair{25U, 0}, {100U, 2}}) {
     CAPTURE(share);
     const auto engine =
-        stored_engine({}, [&, percent = share](EngineConfig& config) { config.storage_tier.share = percent; });
+        stored_engine({}, [&, percent = share](EngineConfig& config) { config.storage_tier.gets_percent = percent; });
     ByHand& storage = *ByHand::last;
     const auto prompt = put_down(*engine), other = tokens(500, 41);
     leave(*engine, other);

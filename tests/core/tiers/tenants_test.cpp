@@ -76,7 +76,7 @@ TEST_CASE(
     CAPTURE(tenants);
     const auto engine = stored_engine({"tiers.storage.in={ by_hand: { at_once: true } }", "tiers.host.capacity=400",
                                        std::string("tenants=") + tenants},
-                                      [](EngineConfig& config) { config.storage_tier.ahead = 5; });
+                                      [](EngineConfig& config) { config.storage_tier.kept_free_percent = 5; });
     std::uint64_t now = 0;
     for (Token i = 0; i < 200; ++i) {
       leave_for(*engine, i % 2 ? "a" : "b", tokens(1 + 100 * i, 9));
@@ -155,7 +155,7 @@ TEST_CASE("tenants: of a page of a path a budget counts the tokens once, whateve
   const auto engine =
       stored_engine({"groups.part.reach=10", "groups.part.capacity=64", "groups.part.allocator=free_list",
                      "groups.part.eviction=lru", "tenants={ a: { puts: 16 }, b: {} }"},
-                    [](EngineConfig& config) { config.storage_tier.ahead = 100; });
+                    [](EngineConfig& config) { config.storage_tier.kept_free_percent = 100; });
   leave_for(*engine, "a", tokens(100, 41));
   engine->make_free(0, 16);
   for (std::uint64_t now = 1; now < 4; ++now) {

@@ -524,7 +524,7 @@ const std::vector<Setup>& setups() {
     some.push_back({.name = "smaller than the pool", .tier = "capacity: 60"});
     some.push_back({.name = "one copy at a time",
                     .tier = "capacity: 300, latency: 100us",
-                    .tune = [](EngineConfig& config) { config.host_tier.in_flight = 1; }});
+                    .tune = [](EngineConfig& config) { config.host_tier.in_flight_bytes = 1; }});
     some.push_back({.name = "through", .tier = "capacity: 400, write: write_through, latency: 30us"});
     some.push_back({.name = "nothing is written", .tier = "capacity: 400, write: none"});
     some.push_back({.name = "bigrams", .tier = "capacity: 500, latency: 20us", .key = "bigram"});
@@ -562,9 +562,9 @@ const std::vector<Setup>& stored_setups() {
         "far: { reach: 13, capacity: 140, allocator: free_list, eviction: lru } }";
     const auto ahead = [](std::uint32_t percent, std::uint64_t latency = 0) -> Tune {
       return [=](EngineConfig& config) {
-        config.storage_tier.ahead = percent;
-        config.storage_tier.lane.latency = latency;
-        config.storage_tier.trust_again = 1'000'000;
+        config.storage_tier.kept_free_percent = percent;
+        config.storage_tier.lane.latency_us = latency;
+        config.storage_tier.distrust_us = 1'000'000;
       };
     };
     std::vector<Setup> some;
@@ -589,8 +589,8 @@ const std::vector<Setup>& stored_setups() {
                     .tier = "capacity: 200",
                     .storage = "in: { sim_storage: { linger: 9 } }, within: 600us",
                     .tune = [](EngineConfig& config) {
-                      config.storage_tier.ahead = 20;
-                      config.storage_tier.find_within = 500;
+                      config.storage_tier.kept_free_percent = 20;
+                      config.storage_tier.find_limit_us = 500;
                     }});
     some.push_back({.name = "faulty storage",
                     .tier = "capacity: 100",
@@ -605,9 +605,9 @@ const std::vector<Setup>& stored_setups() {
                     .tier = "capacity: 80",
                     .storage = "in: { sim_storage: { capacity: 400KiB } }" + simulated,
                     .tune = [](EngineConfig& config) {
-                      config.storage_tier.ahead = 10;
-                      config.storage_tier.in_flight = 30'000;
-                      config.storage_tier.lane.latency = 20;
+                      config.storage_tier.kept_free_percent = 10;
+                      config.storage_tier.in_flight_bytes = 30'000;
+                      config.storage_tier.lane.latency_us = 20;
                     }});
     some.push_back({.name = "storage that is written through",
                     .tier = "capacity: 120, latency: 20us",

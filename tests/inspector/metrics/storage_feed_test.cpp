@@ -48,8 +48,8 @@ struct StorageServed {
 
   explicit StorageServed(const std::vector<std::string>& changes = {})
       : engine(engine_of(kStored, changes, nullptr, [](EngineConfig& config) {
-          config.storage_tier.ahead = 50;
-          if (config.storage_tier.lane.bandwidth > 0) config.storage_tier.lane.latency = 50;
+          config.storage_tier.kept_free_percent = 50;
+          if (config.storage_tier.lane.bytes_per_s > 0) config.storage_tier.lane.latency_us = 50;
         })) {
     tally.attach(engine->feed()->writer().header());
     engine->poll();
@@ -327,8 +327,8 @@ TEST_CASE("feed: one of several ranks reports which calls wait for the others, a
   auto document = parse_yaml(kStored, "test");
   auto config = read_engine_config(*document, plugins());
   REQUIRE(config);
-  config->storage_tier.ahead = 50;
-  config->storage_tier.lane.latency = 50;
+  config->storage_tier.kept_free_percent = 50;
+  config->storage_tier.lane.latency_us = 50;
   LaterRank other;
   auto engine = Engine::create(*config, plugins(), nullptr, &other);
   REQUIRE(engine);

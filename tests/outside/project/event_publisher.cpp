@@ -5,9 +5,9 @@
 #include <cstdio>
 
 int main() {
-  canopy::KvEventsConfig config;
+  canopy::KVEventsConfig config;
   config.publish = "tcp://127.0.0.1:*";
-  const auto publisher = canopy::kv_events::KvPublisher::open(config, canopy::kv_events::TreeQueue::WhenFull::drop);
+  const auto publisher = canopy::kv_events::KVPublisher::open(config, canopy::kv_events::TreeQueue::WhenFull::drop);
   if (!publisher) return std::fputs(publisher.error().text.c_str(), stderr), 1;
   canopy::TreeListener& listener = (*publisher)->listener();
   canopy::TreeListener::Facts facts;

@@ -14,8 +14,8 @@ namespace {
 /// Returns an address with nothing behind it: only its number is used.
 std::byte* address(std::uint64_t at) { return std::bit_cast<std::byte*>(at); }
 
-KvView llama() {
-  KvView view{};
+KVView llama() {
+  KVView view{};
   view.streams = 2;
   view.layers = 32;
   view.page_size = 16;
@@ -30,7 +30,7 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 }  // namespace
 
 TEST_CASE("addresses and numbers of chunks exceed four GiB without wrapping") {
-  const KvStream stream{nullptr, 40 * kGiB, 5 * kGiB, 3 * kGiB, 3'000'000'000U, 100};
+  const KVStream stream{nullptr, 40 * kGiB, 5 * kGiB, 3 * kGiB, 3'000'000'000U, 100};
   CHECK(row_offset(stream, 6, 0, 0, 0) == 0);
   CHECK(row_offset(stream, 6, 0, 0, 3) == 9'000'000'000U);
   CHECK(row_offset(stream, 6, 79, 0, 0) == 79 * 5 * kGiB);
@@ -64,7 +64,7 @@ TEST_CASE("addresses and numbers of chunks exceed four GiB without wrapping") {
 }
 
 TEST_CASE("one crooked address or stride narrows the access") {
-  const KvView view = llama();
+  const KVView view = llama();
   RowsJob rows{};
   rows.pool = pool_of(view);
   rows.rows[0] = rows.rows[1] = address(0x1000);
@@ -79,8 +79,8 @@ TEST_CASE("one crooked address or stride narrows the access") {
 
   for (std::uint32_t which = 0; which < 5; ++which) {
     CAPTURE(which);
-    KvView crooked = view;
-    KvStream& stream = crooked.stream[1];
+    KVView crooked = view;
+    KVStream& stream = crooked.stream[1];
     if (which == 0) stream.base += 4;
     if (which == 1) stream.segment_stride += 4;
     if (which == 2) stream.layer_stride += 4;
@@ -97,7 +97,7 @@ TEST_CASE("one crooked address or stride narrows the access") {
 }
 
 TEST_CASE("rows of twelve bytes without gaps are moved by sixteen where whole pages are") {
-  KvView view = llama();
+  KVView view = llama();
   view.stream[0].row_bytes = view.stream[0].token_stride = 12;
   PagesJob pages{};
   ImageJob images{};
@@ -114,7 +114,7 @@ TEST_CASE("rows of twelve bytes without gaps are moved by sixteen where whole pa
 }
 
 TEST_CASE("a stream that starts crooked inside the image narrows the access") {
-  KvView view = llama();
+  KVView view = llama();
   view.page_size = 1;
   view.layers = 1;
   view.stream[0].row_bytes = 132;  // alone: 4
@@ -157,7 +157,7 @@ TEST_CASE("a grid is as large as its work and never larger than asked") {
 TEST_CASE("an image is rounded up to what direct file access asks for") {
   CHECK(image_bytes(pool_of(llama())) == 2 * 32 * 16 * 2048);
   CHECK(image_stride(pool_of(llama())) == 2 * 32 * 16 * 2048);
-  KvView view = llama();
+  KVView view = llama();
   view.streams = 1;
   view.layers = 9;
   view.stream[0].row_bytes = 640;

@@ -55,7 +55,7 @@ class PoolModel {
     block.assign(all);
   }
 
-  const KvView& view() const { return view_; }
+  const KVView& view() const { return view_; }
   const Shape& shape() const { return shape_; }
   std::uint32_t pages() const { return shape_.segments * shape_.segment_pages; }
   Block& stream(std::uint32_t s) { return streams_[s]; }
@@ -67,7 +67,7 @@ class PoolModel {
  private:
   /// Walks the stream from its first byte to its last, noting each row as it comes by.
   void place(std::uint32_t s) {
-    KvStream& stream = view_.stream[s];
+    KVStream& stream = view_.stream[s];
     std::vector<std::size_t>& rows = rows_[s];
     rows.resize(std::size_t{shape_.layers} * pages() * shape_.page_size);
     std::size_t at = 0, end = 0;
@@ -96,7 +96,7 @@ class PoolModel {
   }
 
   Shape shape_;
-  KvView view_;
+  KVView view_;
   std::vector<Block> streams_;
   std::vector<std::vector<std::size_t>> rows_;  ///< by stream: [layer][page][token]
 };

@@ -65,7 +65,7 @@ TEST_CASE("host store: another process maps a segment and reads what is written 
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::byte>(i * 7 + 1);
   const Page page = 6;
   store->write(1, {{&page, 1}, 0, 16}, {{k.data(), v.data()}});
-  const KvView& view = store->view();
+  const KVView& view = store->view();
   const auto* row = static_cast<const std::byte*>(seen) + view.offset(1, 1, page) - view.stream[1].segment_stride;
   CHECK(std::memcmp(row, v.data(), v.size()) == 0);
   CHECK(in_child([&] { return std::memcmp(row, v.data(), v.size()) == 0 ? 7 : 1; }) == 7);
@@ -105,7 +105,7 @@ TEST_CASE("host store: memory is there from the start with populate and gone aft
 TEST_CASE("host store: addresses of a segment without memory fault") {
   const auto store = store_of("{ streams: { kv: 8 } }", 512);  // 64 KiB
   REQUIRE(store->back(1));
-  const KvView& view = store->view();
+  const KVView& view = store->view();
   const auto touch = [&](Page page) {
     return in_child([&] { return static_cast<int>(*const_cast<volatile std::byte*>(view.page(0, 0, page))) + 3; });
   };

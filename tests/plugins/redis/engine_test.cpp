@@ -54,9 +54,9 @@ class Served {
         "tiers: { host: { capacity: 2048 }, storage: { in: { redis: { " +
             where + " } }, within: " + std::to_string(kWithin) + "us } }\n",
         {}, nullptr, [](EngineConfig& config) {
-          config.storage_tier.ahead = 50;
-          config.storage_tier.trust_again = 1'000'000;
-          config.storage_tier.find_within = kFindWithin;
+          config.storage_tier.kept_free_percent = 50;
+          config.storage_tier.distrust_us = 1'000'000;
+          config.storage_tier.find_limit_us = kFindWithin;
         });
     content_.emplace(*engine_);
   }

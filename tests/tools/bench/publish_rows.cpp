@@ -20,7 +20,7 @@
 namespace canopy::bench {
 namespace {
 
-using kv_events::KvPublisher;
+using kv_events::KVPublisher;
 
 /// A call to a TreeListener.
 struct Call {
@@ -140,7 +140,7 @@ Result<std::monostate> measure_publishing(const Setting& setting, Report& report
   if (!replayed) return replayed.error();
   report.source = replayed->source;
   const auto tokens = static_cast<double>(recorded.words.size());
-  KvEventsConfig config;
+  KVEventsConfig config;
   config.publish =
       "ipc://" + (std::filesystem::temp_directory_path() / fmt::format("canopy-bench-{}.sock", ::getpid())).string();
   Measured figures[2];
@@ -148,7 +148,7 @@ Result<std::monostate> measure_publishing(const Setting& setting, Report& report
   std::vector<std::uint32_t> copy(recorded.words.size());
   for (std::size_t repetition = 0; repetition <= setting.repetitions; ++repetition) {
     for (const bool reads : {true, false}) {
-      auto publisher = KvPublisher::open(config, kv_events::TreeQueue::WhenFull::drop);
+      auto publisher = KVPublisher::open(config, kv_events::TreeQueue::WhenFull::drop);
       if (!publisher) return publisher.error();
       const DiscardingSubscriber onlooker((*publisher)->published_at(), reads);
       while ((*publisher)->figures().subscribers == 0) std::this_thread::yield();

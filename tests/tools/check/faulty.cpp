@@ -100,7 +100,7 @@ class FaultyStore final : public KVStore {
   }
   std::span<const Stream> streams() const override { return inner_->streams(); }
   std::uint32_t layers() const override { return inner_->layers(); }
-  const KvView& view() const override { return inner_->view(); }
+  const KVView& view() const override { return inner_->view(); }
   void write(std::uint32_t layer, Slots to, const Rows& from) override { inner_->write(layer, to, from); }
   void copy(std::span<const Page> from, std::span<const Page> to) override { inner_->copy(from, to); }
   void use_stream(void* stream) override { inner_->use_stream(stream); }

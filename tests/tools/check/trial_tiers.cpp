@@ -112,8 +112,9 @@ void Trial::check_ahead() {
   const std::uint64_t put_bytes = engine_->tiers().counters().at(Counter::pending_bytes_storage, StorageLane::put),
                       leaves = put_bytes / faults_->record_bytes,
                       free = below.pools[0].free_pages() + below.pools[0].growable(),
-                      wanted = (below.pools[0].limit() * config.ahead + 99) / 100, evictable = may_leave_early();
-  if (put_bytes + faults_->record_bytes > config.in_flight) return;
+                      wanted = (below.pools[0].limit() * config.kept_free_percent + 99) / 100,
+                      evictable = may_leave_early();
+  if (put_bytes + faults_->record_bytes > config.in_flight_bytes) return;
   if (free + leaves < wanted && evictable > 0)
     disagree(
         "{} pages of the host tier are free after a turn and {} are put, of {} that puts keep free, although {} more "

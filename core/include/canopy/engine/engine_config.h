@@ -44,8 +44,8 @@ struct NamesOf<WritePolicy> {
 
 /// Duration of copies between two tiers. Times are simulated, so that a run makes the same decisions on any machine.
 struct LaneConfig {
-  std::uint64_t bandwidth = 0;  ///< bytes per second; 0: a copy ends at the next turn
-  std::uint64_t latency = 0;    ///< microseconds
+  std::uint64_t bytes_per_s = 0;  ///< 0: a copy ends at the next turn
+  std::uint64_t latency_us = 0;
 };
 
 /// A tier in host memory below the groups' pools. The fields after `lane` are constants: a file has no keys for them.
@@ -53,19 +53,19 @@ struct HostTierConfig {
   std::uint64_t capacity = 0;  ///< tokens of the first group; in proportion for the others; 0: no such tier
   ComponentConfig eviction = {"lru"};
   WritePolicy write = WritePolicy::write_back;
-  LaneConfig lane = {};                                ///< settings of both lanes, one to the tier and one from it
-  std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< most bytes of pending copies to the tier; more are dropped
+  LaneConfig lane = {};  ///< settings of both lanes, one to the tier and one from it
+  std::uint64_t in_flight_bytes = std::uint64_t{256} << 20;  ///< most of pending copies to the tier; more are dropped
   /// Bytes of a token in simulated lanes, including those of a storage; 0: the size of the stores' rows. A replay
   /// without rows sets it (`canopy replay --kv-bytes`).
   std::uint64_t kv_bytes = 0;
 };
 
-/// Time to compute a part of a prompt: n tokens after d others take n per_token + n (d + n / 2) per_token_depth. It is
-/// compared with the time of a fetch, and is the time of a prefill in simulated time. Both 0: unknown, and every fetch
-/// is considered worthwhile.
+/// Time to compute a part of a prompt: n tokens after d others take n ns_per_token + n (d + n / 2) ps_per_token_depth.
+/// It is compared with the time of a fetch, and is the time of a prefill in simulated time. Both 0: unknown, and every
+/// fetch is considered worthwhile.
 struct RecomputeConfig {
-  std::uint64_t per_token = 0;        ///< nanoseconds per token
-  std::uint64_t per_token_depth = 0;  ///< picoseconds per token and token before it
+  std::uint64_t ns_per_token = 0;
+  std::uint64_t ps_per_token_depth = 0;  ///< per token and token before it
   bool operator==(const RecomputeConfig&) const = default;
 
   bool known() const { return *this != RecomputeConfig{}; }
@@ -75,7 +75,7 @@ struct RecomputeConfig {
 
 /// Limits the time that a request waits for its fetch although it could begin.
 enum class PrefetchPolicy : std::uint32_t {
-  worthwhile,     ///< while the rest of the fetch is faster than computing it, at most `max`
+  worthwhile,     ///< while the rest of the fetch is faster than computing it, at most `longest_us`
   wait_complete,  ///< until the fetch is complete
   best_effort,    ///< no waiting
 };
@@ -85,7 +85,7 @@ struct NamesOf<PrefetchPolicy> {
 };
 struct PrefetchConfig {
   PrefetchPolicy policy = PrefetchPolicy::worthwhile;
-  std::uint64_t max = 30'000'000;  ///< longest wait, in microseconds
+  std::uint64_t longest_us = 30'000'000;  ///< longest wait
   bool operator==(const PrefetchConfig&) const = default;
 };
 
@@ -112,19 +112,19 @@ struct NamesOf<PutPolicy> {
   static constexpr const char* kAll[] = {"on_evict", "through", "none"};
 };
 
-/// A storage of records below the host tier. The fields after `lane.bandwidth` are constants: a file has no keys for
+/// A storage of records below the host tier. The fields after `lane.bytes_per_s` are constants: a file has no keys for
 /// them.
 struct StorageTierConfig {
   ComponentConfig in = {};  ///< the storage; without a name: no such tier
   PutPolicy write = PutPolicy::on_evict;
-  std::uint32_t least = 0;           ///< least tokens of a fetch; shorter prefixes are not fetched
-  std::uint64_t within = 2'000'000;  ///< microseconds allowed for a get or a put
-  LaneConfig lane = {};              ///< simulated times of each direction; no bandwidth: calls run in real time
-  std::uint64_t find_within = 0;     ///< microseconds allowed for a find; 0: within / 100
-  std::uint32_t ahead = 5;           ///< percent of the host tier that is kept free by early eviction
-  std::uint32_t share = 25;          ///< percent of the host tier that gets may fill; a single get may exceed it
-  std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< most bytes of pending puts
-  std::uint64_t trust_again = 3'600'000'000;           ///< microseconds without storage calls after damaged records
+  std::uint32_t least_tokens = 0;           ///< of a fetch; shorter prefixes are not fetched
+  std::uint64_t call_limit_us = 2'000'000;  ///< time allowed for a get or a put
+  LaneConfig lane = {};                     ///< simulated times of each direction; no rate: calls run in real time
+  std::uint64_t find_limit_us = 0;          ///< time allowed for a find; 0: call_limit_us / 100
+  std::uint32_t kept_free_percent = 5;      ///< part of the host tier that is kept free by early eviction
+  std::uint32_t gets_percent = 25;          ///< part of the host tier that gets may fill; a single get may exceed it
+  std::uint64_t in_flight_bytes = std::uint64_t{256} << 20;  ///< most of pending puts
+  std::uint64_t distrust_us = 3'600'000'000;                 ///< time without storage calls after damaged records
 };
 
 /// A tenant and its share.
@@ -157,7 +157,7 @@ struct EngineConfig {
   ModelConfig model = {};                  ///< required with a storage
   FeedConfig feed = {};
   /// Settings for the listener that a program passes to Engine::create. The engine itself opens no socket.
-  KvEventsConfig events = {};
+  KVEventsConfig events = {};
   std::uint32_t segment_pages = 0;  ///< pages by which a pool grows; 0: the engine chooses
   std::uint32_t idle_segments = 0;  ///< empty segments that keep their memory after a pool has shrunk
   /// True if all computed tokens of a request become reusable when it finishes. If false, only committed tokens do:

@@ -9,7 +9,7 @@ namespace canopy {
 
 /// Destination and format of an engine's KV events. In an engine's file: `off`, or `{ zmq: { publish:
 /// tcp://127.0.0.1:5557, replay: tcp://127.0.0.1:5558, topic: kv@pod-1@llama } }`.
-struct KvEventsConfig {
+struct KVEventsConfig {
   enum class Dialect : std::uint8_t { maps, arrays };
   enum class Hashes : std::uint8_t { sglang, vllm };
   bool on = false;
@@ -21,11 +21,11 @@ struct KvEventsConfig {
   std::string seed = "0";  ///< seed of vLLM's hashes: the PYTHONHASHSEED of the servers beside it
 };
 template <>
-struct NamesOf<KvEventsConfig::Dialect> {
+struct NamesOf<KVEventsConfig::Dialect> {
   static constexpr const char* kAll[] = {"maps", "arrays"};
 };
 template <>
-struct NamesOf<KvEventsConfig::Hashes> {
+struct NamesOf<KVEventsConfig::Hashes> {
   static constexpr const char* kAll[] = {"sglang", "vllm"};
 };
 

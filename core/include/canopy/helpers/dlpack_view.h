@@ -40,7 +40,7 @@ struct ManagedTensor {
 
 /// Returns the bytes of one stream and layer in one segment: (pages, page_size, row_bytes) of u8. The segment and the
 /// store stay valid until the deleter is called. A tensor covers at most one segment, because access to a segment
-/// without memory faults; kernels that look up pages take KvView. The consumer orders its work after the store's, as
+/// without memory faults; kernels that look up pages take KVView. The consumer orders its work after the store's, as
 /// for any tensor whose producer named no stream. REQUIRES: the segment is backed, stream < view().streams, layer <
 /// layers(); the deleter is called on the thread that uses the store.
 inline ManagedTensor* view_of(std::shared_ptr<KVStore> store, std::uint32_t segment, std::size_t stream,
@@ -51,8 +51,8 @@ inline ManagedTensor* view_of(std::shared_ptr<KVStore> store, std::uint32_t segm
     std::uint32_t segment;
     std::int64_t shape[3], strides[3];
   };
-  const KvView& view = store->view();
-  const KvStream& of = view.stream[stream];
+  const KVView& view = store->view();
+  const KVStream& of = view.stream[stream];
   store->pin(segment);
   auto* const manager = new Manager{{}, std::move(store), segment, {}, {}};
   const std::int64_t shape[] = {view.segment_pages, view.page_size, of.row_bytes};

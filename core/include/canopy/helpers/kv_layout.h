@@ -28,8 +28,8 @@ inline std::uint32_t usual_segment_pages(std::uint64_t page_bytes, std::uint64_t
   return static_cast<std::uint32_t>(pool_pages < most ? std::bit_ceil(std::max<std::uint64_t>(pool_pages, 1)) : most);
 }
 
-struct KvLayout {
-  KvView view{};                                  ///< view with null bases, which the store sets
+struct KVLayout {
+  KVView view{};                                  ///< view with null bases, which the store sets
   std::array<std::uint64_t, kMaxStreams> used{};  ///< bytes at the start of a stream's segment that need memory
   std::uint64_t segment_bytes() const { return used[0] + used[1] + used[2] + used[3]; }
   std::uint64_t segment_stride() const {
@@ -43,11 +43,11 @@ struct KvLayout {
 /// take address space but no memory. The number of segments is the largest for which `addresses` bytes suffice, with at
 /// most 2^32 pages, and at most 2^31 as kernels number them. Returns nothing if that is 0, or if a stride does not fit
 /// into 64 bits. REQUIRES: 1 to kMaxStreams streams, row_bytes > 0 in each; granularity is a power of two.
-inline std::optional<KvLayout> lay_out(std::span<const Stream> streams, std::uint32_t layers, Units page_size,
+inline std::optional<KVLayout> lay_out(std::span<const Stream> streams, std::uint32_t layers, Units page_size,
                                        std::uint32_t segment_pages, std::uint64_t granularity,
                                        std::uint64_t addresses) {
-  KvLayout layout;
-  KvView& view = layout.view;
+  KVLayout layout;
+  KVView& view = layout.view;
   view.streams = static_cast<std::uint32_t>(streams.size());
   view.layers = layers;
   view.page_size = page_size;
@@ -63,7 +63,7 @@ inline std::optional<KvLayout> lay_out(std::span<const Stream> streams, std::uin
   view.kernel_pages = static_cast<std::uint32_t>(apart);
   std::uint64_t total = 0;
   for (std::size_t s = 0; s < streams.size(); ++s) {
-    KvStream& stream = view.stream[s];
+    KVStream& stream = view.stream[s];
     stream.row_bytes = stream.token_stride = streams[s].row_bytes;
     stream.page_stride = std::uint64_t{stream.row_bytes} * page_size;
     stream.layer_stride = stream.page_stride * segment_pages;

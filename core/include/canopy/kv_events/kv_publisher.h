@@ -12,7 +12,7 @@ namespace canopy::kv_events {
 
 /// Publishes the content of an engine's index as KV events, as vLLM and SGLang do, from its own thread:
 ///
-///   auto publisher = KvPublisher::open(config.events, TreeQueue::WhenFull::drop);
+///   auto publisher = KVPublisher::open(config.events, TreeQueue::WhenFull::drop);
 ///   auto engine = Engine::create(config, registry, &(*publisher)->listener());
 ///
 /// A subscriber (SUB) receives topic, sequence and batch. The sequence begins at 0 with a batch that clears, which
@@ -22,12 +22,12 @@ namespace canopy::kv_events {
 /// batch; a sequence of eight bytes ff marks the end. The newest 10,000 batches are kept, at most 64 MiB.
 ///
 /// A forked child leaves the publisher to its parent: it publishes nothing, and has none of its sockets.
-class KvPublisher {
+class KVPublisher {
  public:
   /// Binds the endpoints and starts the thread. An error names the endpoint and the system's reason.
-  static Result<std::unique_ptr<KvPublisher>> open(const KvEventsConfig& config, TreeQueue::WhenFull when_full);
+  static Result<std::unique_ptr<KVPublisher>> open(const KVEventsConfig& config, TreeQueue::WhenFull when_full);
   /// Calls stop().
-  virtual ~KvPublisher() = default;
+  virtual ~KVPublisher() = default;
 
   /// Returns the listener for the engine. REQUIRES: the engine ends before the publisher does.
   virtual TreeListener& listener() = 0;

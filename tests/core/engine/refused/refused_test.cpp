@@ -463,7 +463,7 @@ TEST_CASE("refused memory: a put that cannot be sent ends, while the eviction th
                              "test");
   auto config = read_engine_config(*document, plugins());
   REQUIRE(config);
-  config->storage_tier.ahead = 90;
+  config->storage_tier.kept_free_percent = 90;
   const auto lacked = [](const Engine& engine) { return state_of(engine).lacked; };
   std::uint64_t left_out = 0;
   long refused = 1;

@@ -29,7 +29,7 @@ std::unique_ptr<Engine> tiered_engine(const Registry& registry, std::uint32_t la
   if (!document) throw std::runtime_error(document.error().text);
   auto config = read_engine_config(*document, registry);
   if (!config) throw std::runtime_error(config.error().text);
-  config->host_tier.in_flight = kUnlimited;
+  config->host_tier.in_flight_bytes = kUnlimited;
   auto made = Engine::create(*config, registry);
   if (!made) throw std::runtime_error(made.error().text);
   return std::move(*made);

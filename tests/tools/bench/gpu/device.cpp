@@ -63,7 +63,7 @@ double Event::since(const Event& earlier) const {
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-Mover::Mover(const Device& device, const KvView& view, std::size_t pages)
+Mover::Mover(const Device& device, const KVView& view, std::size_t pages)
     : device_(device),
       view_(view),
       pool_(cuda::pool_of(view)),

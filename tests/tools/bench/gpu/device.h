@@ -108,7 +108,7 @@ class Event {
 class Mover {
  public:
   /// REQUIRES: no list is longer than `pages`.
-  Mover(const Device& device, const KvView& view, std::size_t pages);
+  Mover(const Device& device, const KVView& view, std::size_t pages);
   /// Copies the page numbers to the device and waits; they stay until the next call.
   void use(std::span<const Page> pages, std::span<const Page> others = {});
   /// Moves the tokens of one layer, from the first page of the list on; `packed` holds the streams one after the other.
@@ -128,7 +128,7 @@ class Mover {
 
  private:
   const Device& device_;
-  KvView view_;
+  KVView view_;
   cuda::Pool pool_;
   std::size_t most_;
   Buffer lists_;

@@ -27,10 +27,10 @@ constexpr Figure kFigures[] = {{"rows written", Kernel::rows_scatter, 64 * kMiB}
                                {"images unpacked", Kernel::image_scatter, 256 * kMiB}};
 
 /// Returns the store's view of the same number of pages, with its rows in one allocation.
-KvView fixed(const KvView& store, bool by_layer, std::uint32_t pages, DevicePtr at) {
-  KvView view = store;
+KVView fixed(const KVView& store, bool by_layer, std::uint32_t pages, DevicePtr at) {
+  KVView view = store;
   for (std::uint32_t s = 0; s < view.streams; ++s) {
-    KvStream& stream = view.stream[s];
+    KVStream& stream = view.stream[s];
     const std::uint64_t run = stream.page_stride, all = run * view.layers * pages;
     stream.base = reinterpret_cast<std::byte*>(at) + s * all;
     stream.segment_stride = by_layer ? all : run * view.layers * view.segment_pages;
@@ -72,7 +72,7 @@ void compare(Session& session, std::uint32_t row_bytes) {
   shape.pages = pages;
   Pool pool(session, shape);
   const Buffer memory(device, pages * shape.page_bytes());
-  const KvView& view = pool.store().view();
+  const KVView& view = pool.store().view();
   Mover movers[] = {{device, view, pages},
                     {device, fixed(view, false, pages, memory.at), pages},
                     {device, fixed(view, true, pages, memory.at), pages}};

@@ -24,7 +24,7 @@ Pool::Pool(Session& session, const Shape& shape) {
                            fmt::format("layers: {}\nstreams: {{ {} }}\nahead: {}\nheadroom: {}\n", shape.layers,
                                        streams, shape.ahead, headroom)));
   store_->use_stream(device.stream);
-  const KvView& view = store_->view();
+  const KVView& view = store_->view();
   const std::uint64_t segments = (shape.pages + view.segment_pages - 1) / view.segment_pages;
   const std::uint64_t wanted = std::min<std::uint64_t>(segments, shape.backed);
   while (backed_ < std::min<std::uint64_t>(wanted, view.segments) && store_->back(backed_)) ++backed_;

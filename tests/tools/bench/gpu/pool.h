@@ -37,7 +37,7 @@ class Pool {
   /// Calls `each` with the place and the bytes of each run of these pages, in the order of their images.
   template <class Each>
   void for_runs(std::span<const Page> pages, Each&& each) {
-    const KvView& view = store_->view();
+    const KVView& view = store_->view();
     for (const Page page : pages)
       for (std::uint32_t s = 0; s < view.streams; ++s)
         for (std::uint32_t layer = 0; layer < view.layers; ++layer)

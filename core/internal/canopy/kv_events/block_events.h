@@ -23,7 +23,7 @@ class BlockEvents {
   static constexpr std::size_t kMostBlocks = 512;
 
   /// REQUIRES: `queue` has begun and outlives this object.
-  BlockEvents(const KvEventsConfig& config, const TreeQueue& queue);
+  BlockEvents(const KVEventsConfig& config, const TreeQueue& queue);
 
   /// Adds the events of a record to a batch. Returns false if these were only a part: pass the same record again.
   bool take(const TreeQueue::Record& record, EventBatch& batch);
@@ -70,7 +70,7 @@ class BlockEvents {
   std::span<const Token> tokens_of(std::span<const std::uint32_t> words, std::size_t first, std::size_t units);
   BlockHash name_of(const Digest& digest) const;
 
-  const KvEventsConfig config_;
+  const KVEventsConfig config_;
   const FeedShape shape_;
   const bool has_groups_;
   std::vector<Space> spaces_;
