@@ -155,6 +155,7 @@ canopy_code canopy_feed_look(const canopy_feed* feed, canopy_feed_state* state) 
     own.tick = mirror.tick();
     own.us = mirror.us();
     own.requests = now.requests;
+    own.tries = mirror.tries();
     own.running = mirror.running();
     own.prompt_tokens = mirror.prompt_tokens();
     own.hit_tokens = mirror.hit_tokens();

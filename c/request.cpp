@@ -156,6 +156,7 @@ canopy_code canopy_request_look(const canopy_request* request, canopy_request_st
   own.reserved = on.reserved();
   own.retained = on.retained();
   own.ended = on.ended();
+  own.admitted = on.admitted();
   return give(own, state);
 }
 

@@ -180,6 +180,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     share(now.hit_tokens, now.prompt_tokens),
                                     share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
                                     grouped(now.requests), now.running));
+  if (mirror.tries() > 0) table.row("tries", plural(mirror.tries(), "request") + " ended before admission");
   const bool known = mirror.no_nodes().empty();
   if (known)
     table.row("evicted", plural(now.evicted_tokens, "token") +

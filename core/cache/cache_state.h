@@ -52,8 +52,9 @@ struct RequestState {
   std::array<std::vector<Page>, kMaxGroups> rows;
   std::array<std::size_t, kMaxGroups> first{};  ///< pages before these are gone, per group
   std::size_t own_from = 0;                     ///< pages at the start of the rows that belong to the index or are gone
-  bool fetches = false;  ///< true for a fetch: it computes nothing, its pages are filled from a lower tier
-  bool moving = false;   ///< its pages count as CacheState::moving, not as owned
+  bool fetches = false;   ///< true for a fetch: it computes nothing, its pages are filled from a lower tier
+  bool moving = false;    ///< its pages count as CacheState::moving, not as owned
+  bool admitted = false;  ///< as in Request::admitted; a fetch never is
 
   struct Promise {
     Units units = 0;
@@ -63,6 +64,7 @@ struct RequestState {
   std::vector<Promise> promises;  ///< prefixes to keep after its end, and for how long
   Units retained = 0;             ///< units of the longest of them
   std::uint64_t promised = 0;     ///< units of it that are charged and not kept yet
+  std::uint64_t refused = 0;      ///< units whose retention was refused before it was admitted
   Lock kept;                      ///< keeps the part that was resident when it began
   TenantId payer{};               ///< tenant that `promised` and `kept` are charged to
 };

@@ -14,31 +14,33 @@ namespace canopy::inspector {
 /// The rules of what the inspector counts, in one place. History applies them, once for each effect that the mirror
 /// reports, to the past over time and to the sums of an exporter.
 ///
-/// - A request counts when it begins: not a fetch, and not one that was running when this reader came. `hit` is the
-///   match with which it began, at most its prompt; a later match does not count. The mirror's own prompt and hit
-///   tokens, which `canopy top` shows, also have the requests that were running.
+/// - A request counts when it is admitted (event::RequestAdmitted): not a fetch, and not one that was running when this
+///   reader came. `hit` is the match with which it was admitted, at most its prompt; a later match does not count. The
+///   mirror's own prompt and hit tokens, which `canopy top` shows, also have the requests that were running.
+/// - A request that ends before it is admitted counts as a try when it ends, and nowhere else.
 /// - Missed tokens are those that the match could have had (MirrorRequest::missed) and, under `rounding`, the last
-///   page. They count where the request began, and move to their reason when it is found, however late: in any range,
-///   prompt tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's missed
-///   tokens are left out until its reason is final: it is known, or the request has ended. A flush is a reason of its
-///   own here, and `evicted` there.
+///   page. They count where the request was admitted, and move to their reason when it is found, however late: in any
+///   range, prompt tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's
+///   missed tokens are left out until its reason is final: it is known, or the request has ended. A flush is a reason
+///   of its own here, and `evicted` there.
 /// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late).
 /// - Tokens that leave have a cause (EvictionCause). `evicted` is any cause, in the first group; an exporter has each
 ///   group, and flushed tokens apart. Ages are those that are known: by token here, also at a flush; by page in an
 ///   exporter, and not at a flush.
-/// - Prompt lengths: of requests that began here; of those that finished in an exporter.
+/// - Prompt lengths: of requests that were admitted here; of those that finished in an exporter.
 /// - Counters of tiers are the engine's own, without what they had at the keyframe with which this reader came.
 /// - Figures of tenants with shares are the engine's, since it began (MirrorTenant).
 
 /// The only place that names the counts of a range of time. Tables, charts and files loop over it.
 #define CANOPY_RANGE_COUNTS(X)                                                                           \
-  X(requests, "requests", "Requests that began.")                                                        \
-  X(prompt, "prompt tokens", "Tokens of the prompts of requests that began.")                            \
+  X(requests, "requests", "Requests that were admitted.")                                                \
+  X(prompt, "prompt tokens", "Tokens of the prompts of those requests.")                                 \
   X(hit, "hit tokens", "Prompt tokens that were found in the cache.")                                    \
   X(inserted, "inserted tokens", "Tokens of nodes that were added to the tree.")                         \
   X(evicted, "evicted tokens", "Tokens that left the pool of the first group, for any cause.")           \
   X(wasted, "wasted tokens", "Evicted tokens of nodes that no request had found since they were added.") \
-  X(regretted, "regretted tokens", "Tokens that were inserted again after they had been evicted.")
+  X(regretted, "regretted tokens", "Tokens that were inserted again after they had been evicted.")       \
+  X(tries, "tries", "Requests that ended before they were admitted, such as those that found no room.")
 
 // clang-format off
 enum class Count : std::uint8_t {

@@ -135,7 +135,7 @@ void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node
 
 void History::used(const MirrorNode& node) {
   if (node.used_us == kTimeNotKnown || !node.has(0)) return;
-  const std::uint64_t work = elapsed(node.used_work, mirror_->prompt_tokens());
+  const std::uint64_t work = elapsed(node.used_work, mirror_->work());
   now().histogram(Measure::reuse).add(work, node.length);
   if (!totals_) return;
   totals_->reuse_gap_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
@@ -176,7 +176,7 @@ void History::count_leaving(const MirrorNode& node, std::size_t group, EvictionC
   if (node.added_us != kTimeNotKnown) counts.lifetime_s.add(elapsed(node.added_us, mirror_->us()), pages(node));
   if (node.used_us == kTimeNotKnown) return;
   counts.idle_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
-  counts.idle_work.add(elapsed(node.used_work, mirror_->prompt_tokens()), pages(node));
+  counts.idle_work.add(elapsed(node.used_work, mirror_->work()), pages(node));
 }
 
 void History::removed(const MirrorNode& node) {

@@ -84,7 +84,7 @@ class History final : MirrorWatcher {
     return number < rows_.size() && rows_[number] != kNotSeen ? rows_[number] : 0;
   }
 
-  const std::deque<RequestSpan>& spans() const { return spans_; }  ///< in order of arrival
+  const std::deque<RequestSpan>& spans() const { return spans_; }  ///< in order of arrival, without tries
   std::uint64_t forgotten_spans() const { return first_span_; }    ///< older requests that are not kept
   const std::deque<HistoryMark>& marks() const { return marks_; }  ///< oldest first
   HistoryMoment last() const { return last_; }
@@ -106,6 +106,7 @@ class History final : MirrorWatcher {
   void left(const MirrorNode& node, std::size_t group, Operation operation) override;
   void removed(const MirrorNode& node) override;
   void begun(const MirrorRequest& request) override;
+  void admitted(const MirrorRequest& request) override;
   void progressed(const MirrorRequest& request) override;
   void returned(const MirrorNode& node, const Ghost& ghost) override;
   void paid(std::uint32_t from, std::uint32_t taker, std::uint64_t tokens) override {
@@ -125,15 +126,17 @@ class History final : MirrorWatcher {
   void count_traffic(Bucket& bucket);
   void count_kept(Bucket& bucket, std::uint64_t evicted);
   void count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause);
-  /// A request that runs.
+  /// A request that runs, or waits to be admitted.
   struct Running {
-    std::uint64_t span = 0;     ///< number of its span
-    std::uint64_t begun = 0;    ///< commit
-    std::uint64_t evicted = 0;  ///< Mirror::evicted_tokens when it began
+    std::uint64_t span = 0;      ///< number of its span
+    std::uint64_t admitted = 0;  ///< commit; 0: it waits
+    std::uint64_t evicted = 0;   ///< Mirror::evicted_tokens when it began
     std::uint32_t prompt = 0, matched = 0, missed = 0;
     std::uint8_t reason = 0;
     bool judged = false;  ///< true if its reason is final
   };
+  RequestSpan* span_of(const Running& running);
+  void forget_try(const MirrorRequest& request);
   void judge(Running& running, const MirrorRequest& request);
   void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;

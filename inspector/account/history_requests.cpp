@@ -9,6 +9,26 @@
 namespace canopy::inspector {
 
 void History::begun(const MirrorRequest& request) {
+  running_[request.id] = {.span = first_span_ + spans_.size(), .evicted = mirror_->evicted_tokens()};
+  const std::uint32_t row = see(request.space);
+  if (most_spans_ == 0) return;
+  RequestSpan& span = spans_.emplace_back();
+  span.id = request.id, span.tenant = row;
+  span.prompt = request.prompt, span.matched = std::min(request.matched, request.prompt);
+  span.begun = moment();
+  if (spans_.size() <= most_spans_) return;
+  spans_.pop_front();
+  ++first_span_;
+}
+
+/// Returns the span of a request, or null if it is not kept.
+RequestSpan* History::span_of(const Running& running) {
+  if (running.span < first_span_ || running.span - first_span_ >= spans_.size()) return nullptr;
+  return &spans_[static_cast<std::size_t>(running.span - first_span_)];
+}
+
+void History::admitted(const MirrorRequest& request) {
+  if (!running_.contains(request.id)) begun(request);  // it waited when this reader came
   Bucket& bucket = now();
   const std::uint32_t row = see(request.space), matched = std::min(request.matched, request.prompt);
   for (Counts* counts : {&bucket.counts, &bucket.of(row)}) {
@@ -25,31 +45,37 @@ void History::begun(const MirrorRequest& request) {
   const bool judged = request.miss != Miss::unknown;
   if (!judged) not_judged_ += missed;
   if (totals_) recent_.add(request.prompt, matched);
-  running_[request.id] = {.span = first_span_ + spans_.size(),
-                          .begun = moment().commit,
-                          .evicted = mirror_->evicted_tokens(),
-                          .prompt = request.prompt,
-                          .matched = matched,
-                          .missed = missed,
-                          .reason = reason,
-                          .judged = judged};
-  if (most_spans_ == 0) return;
-  RequestSpan& span = spans_.emplace_back();
-  span.id = request.id, span.tenant = row;
-  span.prompt = request.prompt, span.matched = matched, span.missed = missed;
-  span.reason = reason, span.begun = moment();
-  if (spans_.size() <= most_spans_) return;
-  spans_.pop_front();
-  ++first_span_;
+  Running& running = running_[request.id];
+  running.admitted = moment().commit;
+  running.prompt = request.prompt, running.matched = matched, running.missed = missed;
+  running.reason = reason, running.judged = judged;
+  if (RequestSpan* span = span_of(running)) {
+    span->matched = matched, span->missed = missed, span->reason = reason;
+    span->admitted = moment();
+  }
 }
 
-/// Counts the missed tokens under the request's reason, in the bucket in which it began.
+/// Counts a request that ended before it was admitted, and drops its span.
+void History::forget_try(const MirrorRequest& request) {
+  Bucket& bucket = now();
+  for (Counts* counts : {&bucket.counts, &bucket.of(see(request.space))}) ++(*counts)[Count::tries];
+  const auto known = running_.find(request.id);
+  if (known == running_.end()) return;
+  const std::uint64_t number = known->second.span;
+  const bool kept = span_of(known->second) != nullptr;
+  running_.erase(known);
+  if (!kept) return;
+  spans_.erase(spans_.begin() + static_cast<std::ptrdiff_t>(number - first_span_));
+  for (auto& [id, other] : running_) other.span -= other.span > number;
+}
+
+/// Counts the missed tokens under the request's reason, in the bucket in which it was admitted.
 void History::judge(Running& running, const MirrorRequest& request) {
   const bool is_final = request.miss != Miss::unknown || request.ended();
   if (is_final && !std::exchange(running.judged, true)) not_judged_ -= running.missed;
   const std::size_t reason = reason_of(request);
   if (reason == running.reason) return;
-  if (Bucket* bucket = bucket_of(running.begun)) {
+  if (Bucket* bucket = bucket_of(running.admitted)) {
     bucket->missed[running.reason] -= running.missed;
     bucket->missed[reason] += running.missed;
   }
@@ -78,6 +104,7 @@ void History::follow(RequestSpan& span, const MirrorRequest& request) const {
 }
 
 void History::progressed(const MirrorRequest& request) {
+  if (request.ended() && !request.admitted()) return forget_try(request);
   const bool finished = request.phase == RequestPhase::finished;
   if (totals_) {
     totals_->finished += finished;
@@ -88,11 +115,10 @@ void History::progressed(const MirrorRequest& request) {
   if (known == running_.end()) return;
   Running& running = known->second;
   if (!returned_.empty()) count_kept(now(), running.evicted);
-  judge(running, request);
-  if (running.span >= first_span_ && running.span - first_span_ < spans_.size()) {
-    RequestSpan& span = spans_[static_cast<std::size_t>(running.span - first_span_)];
-    span.reason = running.reason;
-    follow(span, request);
+  if (request.admitted()) judge(running, request);
+  if (RequestSpan* span = span_of(running)) {
+    span->reason = running.reason;
+    follow(*span, request);
   }
   if (!request.ended()) return;
   if (totals_ && finished) {

@@ -62,7 +62,7 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
       .in_files("tenant")
       .means("A namespace: only its requests share prefixes.");
   add_counts(list);
-  list.add("requests", Unit::count, count_of(Count::requests)).wide(4.2F, 46).means("Requests that began.");
+  list.add("requests", Unit::count, count_of(Count::requests)).wide(4.2F, 46).means("Requests that were admitted.");
   list.add("prompt tokens", Unit::tokens, count_of(Count::prompt))
       .short_as("prompt")
       .wide(4.4F)
@@ -132,7 +132,7 @@ Listing<RequestSpan> requests_listing(const History& history) {
 }
 
 std::vector<RequestSpan> requests_in(const History& history, CommitRange range) {
-  return those_in(history, range, history.spans(), [](const RequestSpan& span) { return span.begun; });
+  return those_in(history, range, history.spans(), [](const RequestSpan& span) { return span.admitted; });
 }
 
 Listing<PrefixFigure> prefixes_listing(const History& history) {

@@ -58,7 +58,7 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
   sum.held = sum.tenants.empty() ? 0 : sum.tenants.front().held;
   sum.missed = {}, sum.evicted = {}, sum.traffic = {}, sum.kept = {};
   for (const RequestSpan& span : history.spans()) {
-    if (span.tenant != tenant || !sum.commits.has(span.begun.commit)) continue;
+    if (span.tenant != tenant || !sum.commits.has(span.admitted.commit)) continue;
     sum.missed[span.reason] += span.missed;
     sum.missed[static_cast<std::size_t>(Miss::rounding)] += span.prompt - span.matched - span.missed;
   }

@@ -14,8 +14,8 @@ struct HistoryMoment {
   explicit operator bool() const { return commit != 0; }
 };
 
-/// The life of a request: it waits until its first progress, computes its prompt, and decodes until it ends. A
-/// retracted request waits until it is resumed.
+/// The life of a request: it counts once it is admitted, waits until its first progress, computes its prompt, and
+/// decodes until it ends. A retracted request waits until it is resumed.
 struct RequestSpan {
   std::uint64_t id = 0;
   std::uint32_t tenant = 0;                           ///< row of History::tenants()
@@ -23,8 +23,8 @@ struct RequestSpan {
   std::uint32_t retractions = 0;
   std::uint8_t reason = 0;  ///< reason of the missed tokens, see reason_name()
   RequestPhase phase = RequestPhase::running;
-  HistoryMoment begun, started, computed, ended;  ///< computed: its whole prompt
-  HistoryMoment retracted, resumed;               ///< moments of its latest retraction
+  HistoryMoment begun, admitted, started, computed, ended;  ///< computed: its whole prompt
+  HistoryMoment retracted, resumed;                         ///< moments of its latest retraction
 };
 
 /// Something that changed how the cache behaves.

@@ -113,7 +113,7 @@ void add_leaving(const std::string& group, const inspector::LeavingCounts& count
 }
 
 void add_requests(const Counts& counts, bool no_nodes, Families& to) {
-  to.counter("canopy_requests_ended_total", "Requests that ended.", counts.finished, {{"how", "finished"}});
+  to.counter("canopy_requests_ended_total", "Admitted requests that ended.", counts.finished, {{"how", "finished"}});
   to.counter("canopy_requests_ended_total", "", counts.aborted, {{"how", "aborted"}});
   to.counter("canopy_retractions_total", "Times that a running request was retracted for room.", counts.retracted);
   for (const auto& [reason, tokens] : counts.missed_tokens)
@@ -151,7 +151,10 @@ void add_canopy(const Figures& figures, Families& to) {
     const Labels labels = {{"namespace", tenant.label}};
     if (!figures.no_nodes) to.gauge("canopy_tree_tokens", "Tokens in the tree.", tenant.resident_tokens, labels);
     if (figures.from_events) continue;
-    to.counter("canopy_requests_total", "Requests that began.", tenant.requests, labels);
+    to.counter("canopy_requests_total", "Requests that were admitted.", tenant.requests, labels);
+    to.counter("canopy_request_tries_total",
+               "Requests that ended before they were admitted, such as those that found no room.", tenant.tries,
+               labels);
     to.counter("canopy_prompt_tokens_total", "Tokens of the prompts of requests.", tenant.prompt_tokens, labels);
     to.counter("canopy_hit_tokens_total", "Tokens of prompts that were found in the tree.", tenant.hit_tokens, labels);
   }

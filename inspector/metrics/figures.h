@@ -23,8 +23,8 @@ struct Counts : inspector::Totals {
 /// A namespace, or all namespaces without a row of their own.
 struct TenantFigures {
   std::string label;
-  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< since the exporter began
-  std::optional<std::uint64_t> resident_tokens;                   ///< absent if unknown now
+  std::uint64_t requests = 0, tries = 0, prompt_tokens = 0, hit_tokens = 0;  ///< since the exporter began
+  std::optional<std::uint64_t> resident_tokens;                              ///< absent if unknown now
 };
 
 /// A tenant with a share of the pools, or all tenants without a row of their own. Tokens of the first group.

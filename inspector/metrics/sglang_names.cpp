@@ -106,8 +106,9 @@ void add_sglang(const Figures& figures, Families& to) {
   const std::uint64_t host = figures.tiers[Counter::hit_tokens_host],
                       stored = figures.tiers[Counter::hit_tokens_storage];
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
-  to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
-  to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.",
+  to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they are admitted.",
+             prompt);
+  to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests are admitted.",
              hit - std::min(hit, host + stored), {{"cache_source", "device"}});
   if (figures.host) {
     to.counter("sglang:cached_tokens_total", "", std::min(hit, host), {{"cache_source", "host"}});

@@ -100,11 +100,11 @@ Counts Tally::counts() const {
 
 std::vector<TenantFigures> Tally::tenants() const {
   std::vector<TenantFigures> rows;
-  for (const auto& tenant : sums_.tenants()) rows.push_back({tenant.name, 0, 0, 0, {}});
+  for (const auto& tenant : sums_.tenants()) rows.push_back({tenant.name, 0, 0, 0, 0, {}});
   rows.front().label = kOthers;
   if (!sums_.empty())
     for (const auto& [row, counts] : sums_.buckets().front().tenants) {
-      rows[row].requests = counts[Count::requests];
+      rows[row].requests = counts[Count::requests], rows[row].tries = counts[Count::tries];
       rows[row].prompt_tokens = counts[Count::prompt], rows[row].hit_tokens = counts[Count::hit];
     }
   if (in_step())

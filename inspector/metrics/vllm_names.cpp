@@ -22,7 +22,7 @@ void add_requests(const Figures& figures, Families& to) {
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
   to.counter("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for.", prompt);
   to.counter("vllm:prefix_cache_hits_total", "Tokens of prompts that were found.", hit);
-  to.counter("vllm:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
+  to.counter("vllm:prompt_tokens_total", "Tokens of the prompts of requests, counted when they are admitted.", prompt);
   to.counter("vllm:prompt_tokens_cached_total", "Tokens of prompts that were found.", hit);
   to.counter("vllm:prompt_tokens_by_source_total", "Tokens of prompts by where their KV comes from.", prompt - hit,
              {{"source", "local_compute"}});

@@ -63,6 +63,7 @@ class Apply {
   void operator()(const event::EvictedFor& evicted);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
+  void operator()(const event::RequestAdmitted& admitted);
   void operator()(const event::RequestProgress& progress);
   // Texts: apply.cpp.
   void operator()(const event::TextPiece& piece);
@@ -86,6 +87,7 @@ class Apply {
   /// Calls the watcher before the node leaves the tree.
   void report_removal(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
+  void admit(MirrorRequest& request);
   void count_match(std::uint64_t node);
   void count_tenant(const MirrorRequest& request);
   void take_over(MirrorNode& node, const MirrorRequest& request);

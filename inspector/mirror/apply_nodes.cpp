@@ -63,7 +63,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   node.added_at = state_.commits + 1;
   node.reported_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
   node.added_us = node.used_us = node.reported_late ? kTimeNotKnown : state_.us;
-  node.used_work = state_.prompt_tokens;
+  node.used_work = state_.work;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -247,7 +247,7 @@ void Apply::use(std::uint64_t node) {
     MirrorNode& covered = state_.nodes[at];
     if (watcher_) watcher_->used(covered);
     covered.used_us = state_.us;
-    covered.used_work = state_.prompt_tokens;
+    covered.used_work = state_.work;
   }
 }
 

@@ -1,6 +1,6 @@
-// `running`, `prompt_tokens`, `hit_tokens` and MirrorNode::matches count requests of clients only, never a fetch. A
-// known request that a keyframe reports again counts only as running. The reason of a miss is looked for only while it
-// is unknown.
+// `running`, `prompt_tokens`, `hit_tokens` and MirrorNode::matches count requests of clients only, never a fetch; all
+// but `running` from their admission on. A known request that a keyframe reports again counts only as running, unless
+// it was admitted meanwhile. The reason of a miss is looked for only while it is unknown.
 
 #include <algorithm>
 
@@ -20,8 +20,8 @@ void Apply::operator()(const event::RequestBegun& begun) {
   const bool again = known != nullptr;  // a keyframe reports a request that is already known
   MirrorRequest& request = again ? *known : state_.requests.add(begun.request);
   request.prompt = begun.prompt;
-  // A keyframe reports the latest match: after a retraction, that is not the one with which the request began.
-  if (!again) request.matched = begun.matched;
+  // A keyframe reports the latest match: after a retraction, that is not the one that counts.
+  if (!request.admitted()) request.matched = begun.matched;
   request.space = begun.space;
   request.fetch = begun.fetch;
   request.pages.clear();
@@ -41,18 +41,38 @@ void Apply::operator()(const event::RequestBegun& begun) {
     request.miss = Miss::rounding;
   state_.requests.recall(request);
   ++state_.running;
-  if (again) return;
-  if (begun.node != NodeId{} && request.matched > 0) {
+  if (!again && begun.node != NodeId{} && request.matched > 0) {
     state_.any_hit = true;
     if (!state_.any_use) use(request.last_node);  // else the match has reported it
   }
+  if (!again) {
+    state_.work += request.prompt;
+    if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
+  }
+  if (!begun.waits && !request.admitted()) admit(request);
+}
+
+void Apply::operator()(const event::RequestAdmitted& admitted) {
+  MirrorRequest* const request = state_.requests.find(admitted.request);
+  if (!request || request->fetch || request->admitted() || request->ended()) return;
+  request->matched = admitted.matched;
+  if (request->miss == Miss::unknown || request->miss == Miss::rounding)  // the match may be another one by now
+    request->miss = request->matched >= request->reusable(state_.page_size) ? Miss::rounding : Miss::unknown;
+  state_.requests.recall(*request);
+  state_.now.line.request = request->id;
+  admit(*request);
+}
+
+/// Counts a request, with the match that it has now.
+void Apply::admit(MirrorRequest& request) {
+  request.admitted_at = state_.commits + 1;
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
   state_.hit_tokens += request.matched;
   count_tenant(request);
   if (state_.now.keyframe) return;
   if (request.matched > 0) count_match(request.last_node);
-  if (watcher_) watcher_->begun(request);
+  if (watcher_) watcher_->admitted(request);
 }
 
 /// Counts a match that ended with this node. The lock of a match is reported before its request.
@@ -73,7 +93,13 @@ void Apply::operator()(const event::RequestProgress& progress) {
   request.computed = progress.computed;
   request.known = progress.tokens;
   if (ends(progress.phase)) {
-    if (!request.ended() && !request.fetch) --state_.running;
+    if (!request.ended() && !request.fetch) {
+      --state_.running;
+      if (!request.admitted()) {
+        ++state_.tries;
+        state_.work -= std::min<std::uint64_t>(state_.work, request.prompt);
+      }
+    }
     request.phase = progress.phase;
     request.ended_at = state_.commits + 1;
     request.ended_us = state_.us;

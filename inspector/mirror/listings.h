@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "held_locks.h"
 #include "feed_lines.h"
+#include "held_locks.h"
 
 namespace canopy::inspector {
 

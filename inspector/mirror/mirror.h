@@ -43,10 +43,12 @@ class Mirror {
   bool in_step() const { return in_step_; }  ///< false before the first keyframe, and after a loss
   std::uint64_t commits() const { return state_.commits; }
   Tick tick() const { return state_.tick; }
-  std::uint64_t us() const { return state_.us; }  ///< microseconds of the engine's clock
-  /// Tokens of the prompts that arrived so far: a clock of requested work.
-  std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }
+  std::uint64_t us() const { return state_.us; }                        ///< microseconds of the engine's clock
+  std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }  ///< of the requests so far
+  /// Returns a clock of requested work: the prompt tokens of requests so far, and of those that wait to be admitted.
+  std::uint64_t work() const { return state_.work; }
   std::uint64_t hit_tokens() const { return state_.hit_tokens; }  ///< tokens of those prompts that were found
+  std::uint64_t tries() const { return state_.tries; }            ///< requests that ended before they were admitted
   std::uint32_t running() const { return state_.running; }
   /// Pages by which the mirror's sums differed from the engine's latest totals, over all pools. Anything but 0 is an
   /// error.

@@ -25,7 +25,7 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,
     at->tokens += tokens;
   };
   for (const MirrorRequest& request : requests()) {
-    if (request.fetch || (space && request.space != *space) || (counts && !counts(request))) continue;
+    if (!request.admitted() || (space && request.space != *space) || (counts && !counts(request))) continue;
     add(Miss::rounding, {}, request.rounding(page_size()));
     add(request.miss, request.missed_policy, request.missed(page_size()));
   }

@@ -45,7 +45,7 @@ struct MirrorNode {
   std::uint64_t added_at = 0;   ///< commit number
   std::uint64_t added_us = 0;   ///< engine's clock, or kTimeNotKnown
   std::uint64_t used_us = 0;    ///< last use, or added_us before the first; may be kTimeNotKnown
-  std::uint64_t used_work = 0;  ///< prompt tokens that had arrived at its last use, since the mirror began
+  std::uint64_t used_work = 0;  ///< Mirror::work at its last use
   /// Units of its path that came from a storage, as far as reported; others are unknown.
   struct Brought {
     Units from = 0, until = 0;

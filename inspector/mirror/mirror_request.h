@@ -98,12 +98,15 @@ struct MirrorRequest : Verdict {
   std::uint32_t prompt = 0, matched = 0, computed = 0, committed = 0, known = 0;  ///< tokens
   RequestPhase phase = RequestPhase::running;
   std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: not ended
+  /// The commit from which on it counts (Request::admitted); 0: `matched` is what it found when it began.
+  std::uint64_t admitted_at = 0;
   std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: unknown
   std::uint32_t retractions = 0;
   bool fetch = false;  ///< true for a fetch from the tier below instead of a client's request; it counts nowhere
   std::uint64_t last_node = 0;  ///< deepest node of its latest lock; 0: none known
   std::vector<PageRun> pages;   ///< pages that it owns
   bool ended() const { return ended_at != 0; }
+  bool admitted() const { return admitted_at != 0; }
   /// Returns the tokens that it could have found but did not, and the tokens of its last page, which no match can
   /// return.
   std::uint32_t missed(Units page_size) const { return reusable(page_size) - std::min(matched, reusable(page_size)); }

@@ -67,7 +67,8 @@ struct MirrorState {
   std::uint64_t commits = 0, us = 0, drift = 0;
   std::uint64_t most_drift = 0, losses = 0;  ///< the largest drift so far; how often events were lost
   Tick tick = 0;
-  std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
+  std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0, tries = 0;
+  std::uint64_t work = 0;  ///< see Mirror::work
   std::uint32_t running = 0;
   std::uint64_t unknown_events = 0, damaged = 0;
   std::uint64_t added_tokens = 0;  ///< tokens of added nodes, including those of keyframes

@@ -21,7 +21,7 @@ class MirrorWatcher {
   virtual void added([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a node is cut: `upper` is new; the cut node keeps its end and is the child of `upper`.
   virtual void split([[maybe_unused]] const MirrorNode& upper) {}
-  /// Called for each node of the path that a request found when it began, the deepest first.
+  /// Called for each node of the path that a request has found when it is admitted, the deepest first.
   virtual void matched([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a match ended at the node or below. The node's times are still those of its previous use.
   virtual void used([[maybe_unused]] const MirrorNode& node) {}
@@ -31,6 +31,8 @@ class MirrorWatcher {
   /// Called when the node leaves the tree, after left() for each of its groups.
   virtual void removed([[maybe_unused]] const MirrorNode& node) {}
   virtual void begun([[maybe_unused]] const MirrorRequest& request) {}
+  /// Called when the request counts (MirrorRequest::admitted): after begun() in the same commit, or in a later one.
+  virtual void admitted([[maybe_unused]] const MirrorRequest& request) {}
   /// Called when the request progressed or ended. Its verdict is final once it is not Miss::unknown.
   virtual void progressed([[maybe_unused]] const MirrorRequest& request) {}
   /// Called after added() when the node had been evicted and is inserted again.

@@ -36,6 +36,8 @@ bool parse_request_name(std::string_view text, std::uint64_t& number) {
 }
 
 const char* phase_word(const MirrorRequest& request) {
+  if (!request.admitted() && !request.fetch && request.phase != RequestPhase::retracted)
+    return request.ended() ? "not admitted" : "waiting";
   switch (request.phase) {
     case RequestPhase::finished:
       return "finished";

@@ -40,7 +40,7 @@ bool RecordedRequests::next(RecordedRequest& request) {
       number_.erase(first.id);
       ++taken_;
       if (!first.whole) {
-        ++left_out_;
+        left_out_ += !first.tried;
         continue;
       }
       request = std::move(first.request);
@@ -76,7 +76,7 @@ void RecordedRequests::take_commit() {
   ++commit_;
   for (const std::uint64_t id : watcher.begins)
     if (const MirrorRequest* begun = mirror_.request(id)) {
-      Waiting waiting{id, false, false, {}};
+      Waiting waiting{.id = id, .request = {}};
       waiting.request.begun_us = begun->begun_us;
       const auto space = static_cast<std::size_t>(begun->space);
       if (space < mirror_.spaces().size()) waiting.request.space = mirror_.spaces()[space].name;
@@ -92,6 +92,8 @@ void RecordedRequests::end(Waiting& waiting) {
   waiting.ended = true;
   const MirrorRequest* const request = mirror_.request(waiting.id);
   if (!request) return;
+  waiting.tried = !request->admitted();
+  if (waiting.tried) return;
   waiting.request.output = request->known - std::min(request->known, request->prompt);
   waiting.whole = read_prompt(*request, waiting.request.prompt);
 }

@@ -25,8 +25,9 @@ struct RecordedRequest {
   std::vector<Token> prompt;
 };
 
-/// The requests of a recording that carries tokens, in order of their begin: those that began and ended in it, with
-/// prompts that the index received. The recording is read once, through a mirror; only running requests are in memory.
+/// The requests of a recording that carries tokens, in order of their begin: those that began, were admitted and ended
+/// in it, with prompts that the index received. The recording is read once, through a mirror; only running requests are
+/// in memory.
 class RecordedRequests {
  public:
   /// Opens a recording. The error says why the file is not a recording, or that it has no tokens and how to record
@@ -45,6 +46,7 @@ class RecordedRequests {
   struct Waiting {
     std::uint64_t id = 0;
     bool ended = false, whole = false;
+    bool tried = false;  ///< It ended before it was admitted.
     RecordedRequest request;
   };
   struct Watcher;

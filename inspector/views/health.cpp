@@ -26,7 +26,7 @@ Health health_of(const Mirror& mirror) {
   constexpr std::size_t kRecent = 1000;
   std::vector<std::uint64_t> took;
   for (auto at = mirror.requests().rbegin(); at != mirror.requests().rend() && took.size() < kRecent; ++at)
-    if (!at->fetch && at->ended() && at->begun_us != 0 && at->ended_us != 0)
+    if (at->admitted() && at->ended() && at->begun_us != 0 && at->ended_us != 0)
       took.push_back(at->ended_us - at->begun_us);
   if (!took.empty()) {
     const auto nth = [&](std::size_t percent) {

@@ -42,7 +42,7 @@ void RequestsPanel::list(const Scene& scene) {
   const bool same = !filtered_.changed(filter_);
   if (!listed_.changed(mirror.commits()) && same && new_ == 0 && !scene.selection.reveal_request) return;
   groups_ = mirror.misses(filter_.space, [&](const MirrorRequest& request) {
-    return filter_.range.empty() || filter_.range.has(request.begun_at);
+    return filter_.range.empty() || filter_.range.has(request.admitted_at);
   });
   const std::vector<MirrorRequest>& requests = mirror.requests();
   const std::uint64_t chosen = scene.selection.request;

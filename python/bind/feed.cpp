@@ -146,6 +146,7 @@ nb::dict requests_of(const Source& source) {
   columns["computed"] = fact(&MirrorRequest::computed);
   columns["committed"] = fact(&MirrorRequest::committed);
   columns["phase"] = phases;
+  columns["admitted"] = column(requests, [](const MirrorRequest& request) { return std::uint8_t{request.admitted()}; });
   columns["missed_because"] = misses;
   return columns;
 }
@@ -191,6 +192,7 @@ nb::dict sums_of(const Source& source) {
   const inspector::Sample now = mirror.samples().empty() ? inspector::Sample{} : mirror.samples().back();
   nb::dict row;
   row["requests"] = now.requests;
+  row["tries"] = mirror.tries();
   row["running"] = now.running;
   row["prompt_tokens"] = now.prompt_tokens;
   row["hit_tokens"] = now.hit_tokens;

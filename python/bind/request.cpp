@@ -17,7 +17,9 @@ void bind_request_alone(nb::module_& module) {
   nb::class_<PyRequest>(
       module, "Request",
       "A running request of an Engine: begin, reserve, advance, commit, finish (or abort, retract and resume). Counts "
-      "are tokens. As a context manager it aborts the request if it has not ended. A call that breaks a rule changes "
+      "are tokens. It counts as a request of the engine once it is admitted; one that ends before, such as one that "
+      "found no room, was only a try. As a context manager it aborts the request if it has not ended. A call that "
+      "breaks a rule changes "
       "nothing and raises RuntimeError.")
       .def_prop_ro("id", number(&Request::id))
       .def_prop_ro("matched", number(&Request::matched),
@@ -29,6 +31,8 @@ void bind_request_alone(nb::module_& module) {
                    "tokens that the engine promised to keep after finish(): the longest retention within the pins of "
                    "its tenant")
       .def_prop_ro("ended", number(&Request::ended))
+      .def_prop_ro("admitted", number(&Request::admitted),
+                   "True once it counts as a request: reserve() has returned True, or a token was marked as computed")
       .def_prop_ro(
           "tokens",
           [](const PyRequest& request) {

@@ -88,8 +88,9 @@ class Feed:
 
     @property
     def sums(self) -> dict:
-        """requests, running, prompt_tokens, hit_tokens, evicted_tokens, nodes, tick, commits, drift (pages by which mirror
-        and engine differ: 0), damaged, in_step, paused. Counted from the first event that this mirror saw."""
+        """requests, tries (requests that ended before they were admitted), running, prompt_tokens, hit_tokens,
+        evicted_tokens, nodes, tick, commits, drift (pages by which mirror and engine differ: 0), damaged, in_step, paused.
+        Counted from the first event that this mirror saw."""
         return self._sums()
 
     @property
@@ -118,8 +119,8 @@ class Feed:
         return tree(self.columns(), form, lines)
 
     def requests(self, form: str = "columns"):
-        """Returns the requests that are remembered, as "columns" or a "frame": lengths, phase, and the reason why each one
-        found no longer prefix."""
+        """Returns the requests that are remembered, as "columns" or a "frame": lengths, phase, admitted (0: it has no
+        pages yet, or ended without) and the reason why each one found no longer prefix."""
         columns = self._open().requests()
         return frames.frame(columns) if form == "frame" else columns
 

@@ -37,6 +37,34 @@ def test_a_request_from_begin_to_finish():
     engine.audit()
 
 
+def test_a_request_that_finds_no_room_and_comes_again_counts_once(tmp_path):
+    path = tmp_path / "tries.feed"
+    engine = canopy.Engine(CONFIG | {"feed": {"file": {"path": str(path)}}})
+    prompt = [*range(20), *range(1000, 1020)]
+    first = engine.begin(range(40))
+    assert first.reserve(40) and first.commit(40) == 0 and first.admitted
+
+    def serve():
+        with engine.begin(prompt) as request:
+            if not request.reserve(50):
+                return not request.admitted
+            request.commit(40)
+            request.finish(40)
+
+    assert [serve() for _ in range(5)] == [True] * 5
+    first.finish(40)
+    assert serve() is None
+    counters = engine.counters
+    wanted = {"requests": 2, "tries": 5, "prompt_tokens": 80, "hit_tokens": 20}
+    assert {name: counters[name] for name in wanted} == wanted
+    assert (counters["finished"], counters["aborted"]) == (2, 0)
+    del first, engine
+    with canopy.Feed.open(path) as feed:
+        assert {name: feed.sums[name] for name in wanted} == wanted
+        assert feed.hit_rate == 0.25
+        assert feed.requests()["admitted"].tolist() == [1, 0, 0, 0, 0, 0, 1]
+
+
 class Lru(canopy.Policy):
     def rank(self, node):
         return node.last_access

@@ -1,4 +1,5 @@
 /* The C interface from C99: a whole life, and every kind of wrong use, which gives a code and a sentence. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,38 @@ static void whole_life(void) {
   OK(canopy_engine_destroy(engine));
 }
 
+/* A request that finds no room ends and comes again: only the one that had room counts. */
+static void tries(void) {
+  canopy_engine* engine = engine_of(kYaml, NULL);
+  uint32_t prompt[40];
+  canopy_counters counters;
+  canopy_request_state state;
+  int again;
+  fill(prompt, 40, 1);
+  canopy_request* first = begin(engine, prompt, 40);
+  OK(canopy_request_reserve(first, 40, UINT32_MAX));
+  OK(canopy_request_commit(first, 40, NULL));
+  fill(prompt + 20, 20, 1000);
+  memset(&counters, 0, sizeof counters);
+  counters.size = sizeof counters;
+  memset(&state, 0, sizeof state);
+  state.size = sizeof state;
+  for (again = 0; again < 6; ++again) {
+    if (again == 5) OK(canopy_request_finish(first, 40));
+    canopy_request* request = begin(engine, prompt, 40);
+    CHECK(canopy_request_reserve(request, 50, UINT32_MAX) == (again < 5 ? CANOPY_NO_ROOM : CANOPY_OK));
+    OK(canopy_request_look(request, &state));
+    CHECK(state.admitted == (again == 5));
+    if (again == 5) OK(canopy_request_finish(request, 40));
+    canopy_request_destroy(request);
+  }
+  OK(canopy_engine_counters(engine, &counters));
+  CHECK(counters.requests == 2 && counters.prompt_tokens == 80 && counters.hit_tokens == 20);
+  CHECK(counters.tries == 5 && counters.finished == 2 && counters.aborted == 0);
+  canopy_request_destroy(first);
+  OK(canopy_engine_destroy(engine));
+}
+
 static void figures(void) {
   canopy_engine* engine = engine_of(kYaml, NULL);
   uint32_t prompt[12];
@@ -270,9 +303,13 @@ static void sizes(void) {
   memset(&more, 0xff, sizeof more);
   more.counters.size = sizeof more.counters + 8;
   OK(canopy_engine_counters(engine, &more.counters));
-  CHECK(more.counters.size == sizeof more.counters + 8 && more.counters.requests == 1);
+  CHECK(more.counters.size == sizeof more.counters + 8 && more.counters.tries == 1);
   CHECK(more.later[0] == 0 && more.later[1] == UINT64_MAX); /* fields that it does not know are 0; it writes no further */
-  more.counters.size = sizeof more.counters - 8;
+  more.counters.size = offsetof(canopy_counters, tries); /* the struct of version 1.0 */
+  more.counters.tries = 7;
+  OK(canopy_engine_counters(engine, &more.counters));
+  CHECK(more.counters.tries == 7);
+  more.counters.size -= 8;
   REFUSED(canopy_engine_counters(engine, &more.counters), CANOPY_BAD_SIZE, "counters->size");
 
   memset(&options, 0, sizeof options);
@@ -539,6 +576,7 @@ int contract(void) {
   versions();
   whole_life();
   figures();
+  tries();
   sizes();
   wrong_arguments();
   wrong_order();

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -236,12 +237,20 @@ class Pair {
     REQUIRE(state.violations == 0);
     REQUIRE(cpp_->ledger().violations() == 0);
     CHECK(state.live_requests == cpp_->live_requests());
+    for (const char* const counter : {"requests", "tries", "prompt_tokens", "hit_tokens", "finished", "aborted"}) {
+      std::uint64_t count = 0;
+      REQUIRE(canopy_engine_counter(c_, counter, 0, 0, &count) == CANOPY_OK);
+      for_each_counter(cpp_->counters(), [&](const EngineCounterInfo& info, auto own) {
+        if (info.name == std::string_view(counter)) CHECK(count == static_cast<std::uint64_t>(own));
+      });
+    }
     for (const Both& both : running_) {
-      canopy_request_state own{sizeof own, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      canopy_request_state own{sizeof own, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
       REQUIRE(canopy_request_look(both.c, &own) == CANOPY_OK);
       CHECK((own.matched == both.cpp.matched() && own.computed == both.cpp.computed() &&
              own.committed == both.cpp.committed() && own.reserved == both.cpp.reserved() &&
-             own.full_length == both.cpp.full_length() && own.id == both.cpp.id()));
+             own.full_length == both.cpp.full_length() && own.id == both.cpp.id() &&
+             (own.admitted != 0) == both.cpp.admitted()));
     }
   }
 
@@ -284,7 +293,7 @@ TEST_CASE("a policy of C functions decides as the same policy in C++") {
   {
     Pair pair(yaml + "lru } }", yaml + "by_use } }", registry, 7);
     for (std::size_t i = 0; i < kOperations; ++i) pair.step();
-    CHECK(pair.reused() > 1000);
+    CHECK(pair.reused() > 500);
   }
   canopy_registry_destroy(registry);
 }

@@ -16,18 +16,20 @@ void StopCondition::evicted(std::size_t group, std::size_t pages) {
     reason_ = Sentence("{} pages were evicted", pages);
 }
 
-void StopCondition::began(std::uint64_t request, NamespaceId space, std::uint32_t prompt, std::uint32_t matched,
-                          std::uint32_t reusable) {
+void StopCondition::began(std::uint64_t request, NamespaceId space, std::uint32_t matched, std::uint32_t reusable) {
   if (waits_for(Condition::request) && request >= command_.amount) reason_ = Sentence("request {} began", request);
   if (waits_for(Condition::missed) && matched < reusable &&
       (command_.amount == kAnySpace || command_.amount == static_cast<std::uint64_t>(space)))
     reason_ = Sentence("request {} missed: {} of {} tokens were found", request, matched, reusable);
+}
+
+void StopCondition::admitted(std::uint32_t prompt, std::uint32_t hit) {
   if (!waits_for(Condition::hit_rate)) return;
-  const std::size_t place = begun_++ % kRequests;
+  const std::size_t place = admitted_++ % kRequests;
   prompt_sum_ += prompt - std::uint64_t{prompts_[place]};
-  hit_sum_ += matched - std::uint64_t{hits_[place]};
-  prompts_[place] = prompt, hits_[place] = matched;
-  if (begun_ < kRequests || hit_sum_ * 1000 >= command_.amount * prompt_sum_) return;
+  hit_sum_ += hit - std::uint64_t{hits_[place]};
+  prompts_[place] = prompt, hits_[place] = hit;
+  if (admitted_ < kRequests || hit_sum_ * 1000 >= command_.amount * prompt_sum_) return;
   const std::uint64_t permille = (hit_sum_ * 1000 + prompt_sum_ / 2) / prompt_sum_;
   reason_ = Sentence("the hit rate of the last {} requests is {}.{} %", kRequests, permille / 10, permille % 10);
 }

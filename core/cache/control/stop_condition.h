@@ -26,8 +26,9 @@ class StopCondition {
 
   void evicted(std::size_t group, std::size_t pages);
   /// Reports a new request. `reusable`: most prompt tokens that it could have found.
-  void began(std::uint64_t request, NamespaceId space, std::uint32_t prompt, std::uint32_t matched,
-             std::uint32_t reusable);
+  void began(std::uint64_t request, NamespaceId space, std::uint32_t matched, std::uint32_t reusable);
+  /// Reports that a request was admitted.
+  void admitted(std::uint32_t prompt, std::uint32_t hit);
   void free_pages(std::uint64_t pages);
 
   /// Returns a sentence about how the condition was met, and clears the condition. Nothing if it was not met.
@@ -40,7 +41,7 @@ class StopCondition {
   Command command_{};
   std::optional<Sentence> reason_;
   std::array<std::uint32_t, kRequests> prompts_{}, hits_{};
-  std::uint64_t begun_ = 0, prompt_sum_ = 0, hit_sum_ = 0;
+  std::uint64_t admitted_ = 0, prompt_sum_ = 0, hit_sum_ = 0;
 };
 
 }  // namespace canopy

@@ -124,6 +124,7 @@ std::uint64_t IndexSession::begin_request(NamespaceId space, std::uint32_t promp
   request->space = space;
   request->prompt = prompt;
   request->matched = request->computed = matched;
+  request->admitted = true;
   request->tokens.resize(prompt);  // the feed sends their number, and a keyframe sends whether the row is empty
   request->rows[0] = {0};
   request->live_at = state.live.size();

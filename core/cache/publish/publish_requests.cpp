@@ -8,11 +8,16 @@ namespace canopy {
 void Publisher::request_begun(const RequestState& request, NodeId node) {
   if (on())
     feed_.push(event::RequestBegun{.fetch = request.fetches,
+                                   .waits = !request.fetches && !request.admitted,
                                    .prompt = request.prompt,
                                    .request = request.id,
                                    .matched = request.matched,
                                    .space = request.space,
                                    .node = node});
+}
+
+void Publisher::request_admitted(const RequestState& request, std::uint32_t hit) {
+  if (on()) feed_.push(event::RequestAdmitted{.matched = hit, .request = request.id});
 }
 
 void Publisher::progress(const RequestState& request, RequestPhase phase) {

@@ -52,6 +52,8 @@ class Publisher {
   void pinned(NodeId node, bool pinned);
   /// `node`: where the request's match ended; 0: at the latest lock of this operation.
   void request_begun(const RequestState& request, NodeId node = {});
+  /// `hit`: tokens of its prompt that count as found.
+  void request_admitted(const RequestState& request, std::uint32_t hit);
   void progress(const RequestState& request, RequestPhase phase);
   /// Pushes the pages that the pool has just handed out, in sequence from a place of the row on.
   void new_pages(const RequestState& request, std::size_t group, std::size_t place);

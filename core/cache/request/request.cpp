@@ -60,6 +60,7 @@ std::uint32_t Request::matched() const { return state_->matched; }
 std::uint32_t Request::full_length() const { return state_->full_length; }
 std::uint32_t Request::computed() const { return state_->computed; }
 std::uint32_t Request::retained() const { return state_->retained; }
+bool Request::admitted() const { return state_->admitted; }
 bool Request::ended() const { return !state_->flow || state_->stage == RequestState::Stage::ended; }
 std::uint32_t Request::committed() const { return ended() ? 0 : state_->flow->committed(*state_); }
 std::uint32_t Request::reserved() const { return ended() ? 0 : state_->flow->reserved(*state_); }

@@ -79,17 +79,25 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
     throw;
   }
   retentions_.begin(request, spec.retention);
-  ++state_.counters.requests;
-  state_.counters.prompt_tokens += request.prompt;
-  state_.counters.hit_tokens += request.matched;
-  if (state_.tenants) state_.tenants->begun(request.space, request.prompt, request.matched);
   pages_.digest().take(Digest::Step::begin, request.id, request.prompt, request.matched);
   if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request, request.lock.node);
   if (state_.stop.waiting())
-    state_.stop.began(request.id, request.space, request.prompt, request.matched,
+    state_.stop.began(request.id, request.space, request.matched,
                       state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
   pages_.end_operation(Operation::begin);
   return &request;
+}
+
+/// Counts the request, with what its last match has found. REQUIRES: it is not admitted.
+void RequestFlow::admit(RequestState& request) {
+  request.admitted = true;
+  const std::uint32_t hit = std::min(request.computed, request.prompt);
+  ++state_.counters.requests;
+  state_.counters.prompt_tokens += request.prompt;
+  state_.counters.hit_tokens += hit;
+  if (state_.tenants) state_.tenants->admitted(request.space, request.prompt, hit, request.refused);
+  if (state_.stop.waiting()) state_.stop.admitted(request.prompt, hit);
+  if (Publisher* publisher = pages_.publisher()) publisher->request_admitted(request, hit);
 }
 
 /// Returns a running request that has no lock yet.
@@ -111,8 +119,9 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   request.min_uncached = spec.min_uncached;
   request.output_limit = spec.output_limit;
   request.chunk = spec.chunk;
-  request.fetches = request.moving = false;
+  request.fetches = request.moving = request.admitted = false;
   request.retained = 0;
+  request.refused = 0;
   state_.live.push_back(&request);
   return request;
 }
@@ -151,6 +160,7 @@ void RequestFlow::match(RequestState& request) {
 
 void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
   if (!may_compute(request, "Request::advance", tokens)) return;
+  if (tokens > 0 && !request.admitted) admit(request);
   request.computed = std::max(request.computed, tokens);
   const bool any = move_windows(request);
   publish(request, RequestPhase::running);
@@ -160,6 +170,7 @@ void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
 
 std::uint32_t RequestFlow::commit(RequestState& request, std::uint32_t tokens) {
   if (!may_compute(request, "Request::commit", tokens)) return 0;
+  if (tokens > 0 && !request.admitted) admit(request);
   request.computed = std::max(request.computed, tokens);
   const std::uint32_t had = insert(request, tokens, true);
   move_windows(request);
@@ -204,7 +215,7 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   }
   const std::uint32_t gained = deeper.length - request.computed;
   request.computed = deeper.length;
-  state_.counters.hit_tokens += gained;
+  if (request.admitted) state_.counters.hit_tokens += gained;
   publish(request, RequestPhase::running);
   if (!request.promises.empty()) retentions_.committed(request);  // as after a match
   pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);
@@ -240,8 +251,10 @@ std::uint32_t RequestFlow::resume(RequestState& request) {
 
 void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
   try {
-    if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
-      insert(request, tokens, false);
+    if (tokens > 0 && may_compute(request, "Request::finish", tokens)) {
+      if (!request.admitted) admit(request);
+      if (insert_at_finish_) insert(request, tokens, false);
+    }
   } catch (const std::bad_alloc&) {  // the key found no memory: the request ends and leaves less
     ++state_.lacked;
   }
@@ -250,7 +263,8 @@ void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
 
 void RequestFlow::end(RequestState& request, Ending ending) {
   const bool finished = ending == Ending::finished, fetch = ending == Ending::none;
-  if (!fetch) ++(finished ? state_.counters.finished : state_.counters.aborted);
+  Counters& counters = state_.counters;
+  if (!fetch) ++(!request.admitted ? counters.tries : finished ? counters.finished : counters.aborted);
   if (finished) retentions_.finish(request);
   // Policies got the end of a retracted request when it was retracted.
   release_all(request, request.stage == RequestState::Stage::retracted ? Ending::none : ending);

@@ -118,6 +118,7 @@ class RequestFlow {
   std::string flaw_of(const RequestSpec& spec) const;
   void refuse(const RequestSpec& spec, const char* call);
   void publish(const RequestState& request, RequestPhase phase);
+  void admit(RequestState& request);
 
   // request_flow_pages.cpp
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);

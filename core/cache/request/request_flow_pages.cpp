@@ -99,7 +99,12 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     length[g] = std::max(had[g], needs.row_length(needs.whole_path() ? tokens : std::min(tokens, soon)));
     pages += more[g] = needs.count(had[g], length[g]);
   }
-  if (pages == 0) return true;
+  if (pages == 0) {
+    if (request.admitted) return true;
+    admit(request);
+    pages_.end_operation(Operation::reserve);
+    return true;
+  }
   const auto make_free = [&] {
     bool fits = true;
     for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.may_be_free(g, more[g]);
@@ -123,6 +128,7 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
     free_owned(request, g, had[g], length[g], "a reservation that failed");
     request.rows[g].resize(had[g]);
   }
+  if (fits && !request.admitted) admit(request);
   pages_.digest().take(Digest::Step::reserve, request.id, pages, fits);
   pages_.end_operation(Operation::reserve);
   return fits;

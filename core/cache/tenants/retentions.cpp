@@ -34,7 +34,7 @@ void Retentions::begin(RequestState& request, std::span<const Retention> wanted)
                 units = pages - pages % (state_.page_size * state_.pools[0].needs().grid);
     const Units most = std::max(request.retained, units);
     if (charged + cost(most) > budget) {
-      tenants->refused_pins(payer, units - std::min(units, request.retained));
+      refused(request, payer, units - std::min(units, request.retained));
       continue;
     }
     if (units == 0) continue;
@@ -120,11 +120,17 @@ void Retentions::count_left(RequestState& request) {
   for (const RequestState::Promise& promise : request.promises) left = std::max(left, promise.units);
   if (left >= request.retained) return;
   const Units less = request.retained - left;
-  state_.tenants->refused_pins(request.payer, less);
+  refused(request, request.payer, less);
   const std::uint64_t charge = std::min<std::uint64_t>(request.promised, less);
   request.promised -= charge;
   promised_[static_cast<std::size_t>(request.payer)] -= charge;
   request.retained = left;
+}
+
+/// Counts units whose retention was refused, once for a request, however often it is tried.
+void Retentions::refused(RequestState& request, TenantId payer, Units units) {
+  if (request.admitted) state_.tenants->refused_pins(payer, units);
+  else request.refused += units;
 }
 
 void Retentions::finish(RequestState& request) {

@@ -52,6 +52,7 @@ class Retentions {
   Lock hold(RequestState& request, Units units) { return hold(find(request, units), request.space); }
   void release(Lock& lock, NamespaceId space);
   void count_left(RequestState& request);
+  void refused(RequestState& request, TenantId payer, Units units);
   Units keep(RequestState& request, Units units, std::uint64_t us);
   void end(NodeId node);
 

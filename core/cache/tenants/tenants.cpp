@@ -298,11 +298,12 @@ bool Tenants::reads_prints() const {
   });
 }
 
-void Tenants::begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
+void Tenants::admitted(NamespaceId space, std::uint32_t prompt, std::uint32_t hit, std::uint64_t refused) {
   TenantUse& figures = at(of(space)).figures;
   ++figures.requests;
   figures.prompt_tokens += prompt;
-  figures.hit_tokens += matched;
+  figures.hit_tokens += hit;
+  figures.refused_pins += refused;
 }
 
 std::uint64_t Tenants::may_put(NamespaceId space, std::uint64_t now_us) {

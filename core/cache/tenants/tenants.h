@@ -89,7 +89,8 @@ class Tenants {
   };
   const Unpaired& unpaired(TenantId tenant) const { return at(tenant).unpaired; }
 
-  void begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
+  /// Counts a request. `refused`: tokens whose retention was refused before.
+  void admitted(NamespaceId space, std::uint32_t prompt, std::uint32_t hit, std::uint64_t refused);
   /// Counts tokens that retention begins or ceases to keep.
   void kept(TenantId tenant, std::int64_t tokens) { at(tenant).figures.kept += static_cast<std::uint64_t>(tokens); }
   std::uint64_t kept_tokens(TenantId tenant) const { return at(tenant).figures.kept; }

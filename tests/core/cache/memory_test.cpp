@@ -49,7 +49,7 @@ TEST_CASE("an index that runs out of memory says so, loses no page, and serves o
       }
     }
     CHECK(engine->index().use().inserts_cut_short >= 100);
-    CHECK(engine->counters().requests == served + 2);
+    CHECK(engine->counters().requests == served + 1);  // and the one that is held, which has no pages
     held.abort();
     check_settled(*engine);
     while (engine->make_free(0, engine->pool(0).occupancy().free + 1)) {

@@ -72,6 +72,7 @@ TEST_CASE("the next request does not compute what one request has computed") {
   Request second = engine->begin(arrival(prompt));
   CHECK(second.matched() == 16);
   CHECK(second.committed() == 16);
+  REQUIRE(second.reserve(18));
   second.abort();
   check_settled(*engine);
   CHECK(engine->counters().hit_tokens == 16);
@@ -92,13 +93,112 @@ TEST_CASE("an exception of a visitor reaches its caller, and the index is not bl
   CHECK(engine->ledger().violations() == 0);
 }
 
+TEST_CASE("a request that finds no room six times counts once, with what it had when it was admitted") {
+  const auto engine = engine_of(kSmall);
+  const auto first = tokens(1, 40);
+  auto second = tokens(1, 40);
+  for (std::size_t i = 20; i < second.size(); ++i) second[i] += 500;
+  Request runs = engine->begin(arrival(first));
+  REQUIRE(runs.reserve(40));
+  runs.commit(40);
+  const auto serve = [&] {
+    Request request = engine->begin(arrival(second));
+    if (!request.reserve(50)) return CHECK_FALSE(request.admitted()), false;
+    CHECK(request.admitted());
+    request.finish(40);
+    CHECK(request.admitted());
+    return true;
+  };
+  const Counters& counters = engine->counters();
+  for (std::uint64_t tries = 1; tries <= 5; ++tries) {
+    CHECK_FALSE(serve());
+    CHECK(counters.tries == tries);
+  }
+  CHECK(counters.requests == 1);
+  CHECK(counters.prompt_tokens == 40);
+  CHECK(counters.hit_tokens == 0);
+  runs.finish(40);
+  CHECK(serve());
+  CHECK(counters.requests == 2);
+  CHECK(counters.prompt_tokens == 80);
+  CHECK(counters.hit_tokens == 20);
+  CHECK(counters.tries == 5);
+  CHECK(counters.finished == 2);
+  CHECK(counters.aborted == 0);
+  check_settled(*engine);
+}
+
+TEST_CASE("a request counts with its last match: after a rematch or a retraction that came before it had pages") {
+  const auto engine = engine_of(kSmall);
+  const Counters& counters = engine->counters();
+  const auto prompt = tokens(1, 18);
+  Request first = engine->begin(arrival(prompt)), waits = engine->begin(arrival(prompt)),
+          returns = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(18));
+  returns.retract();
+  first.commit(12);
+  CHECK(waits.rematch() == 12);
+  CHECK(counters.hit_tokens == 0);
+  CHECK(returns.resume() == 12);
+  CHECK(counters.requests == 1);
+  REQUIRE(waits.reserve(18));
+  CHECK(counters.requests == 2);
+  CHECK(counters.hit_tokens == 12);
+  first.commit(18);
+  CHECK(waits.rematch() == 4);
+  CHECK(counters.hit_tokens == 16);  // a rematch of an admitted request counts at once
+  REQUIRE(returns.reserve(18));
+  CHECK(counters.hit_tokens == 28);
+  for (int times = 0; times < 2; ++times) {
+    returns.retract();
+    returns.resume();
+    REQUIRE(returns.reserve(18));
+  }
+  CHECK(counters.requests == 3);  // it comes back as the same request
+  CHECK(counters.prompt_tokens == 54);
+  CHECK(counters.hit_tokens == 28);
+  returns.abort();
+  CHECK(counters.aborted == 1);
+  CHECK(counters.tries == 0);
+}
+
+TEST_CASE("a request that reserves nothing counts when its first token is marked as computed, or never") {
+  const auto engine = engine_of(kSmall);
+  const Counters& counters = engine->counters();
+  const auto prompt = tokens(1, 16);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(16));
+  first.finish(16);
+  CHECK(counters.requests == 1);
+  Request found = engine->begin(arrival(prompt, 0));
+  found.finish(16);
+  CHECK(counters.requests == 2);
+  CHECK(counters.hit_tokens == 16);
+  Request moves = engine->begin(arrival(prompt, 0));
+  moves.advance(0);
+  CHECK_FALSE(moves.admitted());
+  moves.advance(8);
+  CHECK(moves.admitted());
+  Request commits = engine->begin(arrival(prompt, 0));
+  commits.commit(16);
+  CHECK(counters.requests == 4);
+  Request looks = engine->begin(arrival(prompt, 0));
+  looks.finish(0);
+  CHECK(counters.requests == 4);
+  CHECK(counters.tries == 1);
+  CHECK(counters.finished == 2);
+  Request has_all = engine->begin(arrival(prompt, 0));
+  CHECK(has_all.reserve(16));  // without a page more
+  CHECK(counters.requests == 5);
+}
+
 TEST_CASE("an engine that has served nothing has counted nothing") {
   const auto engine = engine_of(kSmall);
   const Counters& counters = engine->counters();
   for (const std::uint64_t count :
        {counters.requests, counters.prompt_tokens, counters.hit_tokens, counters.evict_calls, counters.evicted_tokens,
-        counters.finished, counters.aborted, counters.retracted, counters.repointed_pages, counters.resizes,
-        counters.relocated_pages})
+        counters.tries, counters.finished, counters.aborted, counters.retracted, counters.repointed_pages,
+        counters.resizes, counters.relocated_pages})
     CHECK(count == 0);
   CHECK(counters.index_seconds == 0);
 }
@@ -311,7 +411,8 @@ TEST_CASE("an abort at any step leaks nothing") {
       if (step++ < k) REQUIRE(request.reserve(24));
       if (step++ < k) request.commit(24);
     }
-    CHECK(engine->counters().aborted == 1);
+    CHECK(engine->counters().aborted == (k > 0));
+    CHECK(engine->counters().tries == (k == 0));
     check_settled(*engine);
     engine->flush(NamespaceId::shared);
     CHECK(engine->pool(0).free_pages() == 16);

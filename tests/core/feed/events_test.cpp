@@ -73,10 +73,15 @@ TEST_CASE("events: every kind comes back as it was sent, and no two kinds share 
   round_trip(event::Relocked{.group = 1, .from = 19, .node = kNode, .before = kOther, .from_before = 20}, kinds);
   round_trip(event::Relaxed{.group = 1, .from = 22, .node = kNode, .from_before = 21}, kinds);
   round_trip(event::Cleared{}, kinds);
-  round_trip(
-      event::RequestBegun{
-          .fetch = true, .prompt = 24, .request = 23, .matched = 25, .space = NamespaceId{26}, .node = kNode},
-      kinds);
+  round_trip(event::RequestBegun{.fetch = true,
+                                 .waits = true,
+                                 .prompt = 24,
+                                 .request = 23,
+                                 .matched = 25,
+                                 .space = NamespaceId{26},
+                                 .node = kNode},
+             kinds);
+  round_trip(event::RequestAdmitted{.matched = 110, .request = 109}, kinds);
   round_trip(event::RequestPages{.group = 1, .place = 28, .request = 27, .runs = kRuns}, kinds);
   round_trip(
       event::RequestProgress{
@@ -105,7 +110,7 @@ TEST_CASE("events: every kind comes back as it was sent, and no two kinds share 
   round_trip(event::TenantOfSpace{.tenant = 103, .space = NamespaceId{104}}, kinds);
   round_trip(event::TenantEvicted{.from = 105, .taker = event::kNoTenant, .tokens = 107, .below_floor = 106}, kinds);
   round_trip(event::EvictedFor{.space = NamespaceId{108}}, kinds);
-  CHECK(kinds.size() == 37);
+  CHECK(kinds.size() == 38);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

@@ -56,11 +56,13 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
   CHECK(state_of(*engine).moving[0] == 0);
   CHECK_FALSE(engine->make_free(0, 7));  // the fetch holds its prefix for the request
   {
-    const Request request = engine->begin(arrival(prompt), std::move(fetch));
+    Request request = engine->begin(arrival(prompt), std::move(fetch));
     CHECK(request.matched() == 40);
     CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);
-    const Request other = engine->begin(arrival(prompt), std::move(second));
+    Request other = engine->begin(arrival(prompt), std::move(second));
     CHECK(other.matched() == 40);
+    REQUIRE(request.reserve(41));
+    REQUIRE(other.reserve(41));
     CHECK(engine->tiers().counters()[Counter::hit_tokens_host] ==
           40);  // the tokens of one fetch are one hit from below
   }

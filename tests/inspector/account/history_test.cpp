@@ -73,9 +73,15 @@ Story random_story(std::size_t requests, const char* yaml = kTwoGroups) {
 }
 
 /// Counts a commit. `before` is the state before it.
-Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std::uint64_t>& begun) {
+Plain count(const std::vector<Event>& events, const Mirror& before,
+            std::map<std::uint64_t, event::RequestBegun>& begun) {
   Plain plain;
-  if (is<event::Keyframe>(events.front())) return plain;
+  if (is<event::Keyframe>(events.front())) {
+    for (const Event& event : events)
+      if (const auto one = std::bit_cast<event::RequestBegun>(event); is<event::RequestBegun>(event))
+        begun.try_emplace(one.request, one);
+    return plain;
+  }
   const auto operation = std::bit_cast<event::Commit>(events.back()).operation;
   const auto both = [&](NamespaceId space, Count what, std::uint64_t amount) {
     plain.counts[what] += amount, plain.tenants[space][what] += amount;
@@ -93,10 +99,19 @@ Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std
   for (const Event& event : events) {
     if (is<event::RequestBegun>(event)) {
       const auto one = std::bit_cast<event::RequestBegun>(event);
-      if (one.fetch || !begun.insert(one.request).second) continue;
-      both(one.space, Count::requests, 1);
-      both(one.space, Count::prompt, one.prompt);
-      both(one.space, Count::hit, one.matched);
+      begun.try_emplace(one.request, one);
+    } else if (is<event::RequestAdmitted>(event)) {
+      const auto one = std::bit_cast<event::RequestAdmitted>(event);
+      event::RequestBegun& request = begun.at(one.request);
+      request.waits = false;
+      both(request.space, Count::requests, 1);
+      both(request.space, Count::prompt, request.prompt);
+      both(request.space, Count::hit, one.matched);
+    } else if (is<event::RequestProgress>(event)) {
+      const auto one = std::bit_cast<event::RequestProgress>(event);
+      const bool ends = one.phase == RequestPhase::finished || one.phase == RequestPhase::aborted;
+      if (const auto known = begun.find(one.request); ends && known != begun.end() && known->second.waits)
+        both(known->second.space, Count::tries, 1);
     } else if (is<event::NodeAdded>(event)) {
       const auto one = std::bit_cast<event::NodeAdded>(event);
       both(one.space, Count::inserted, one.length);
@@ -123,7 +138,7 @@ struct Applied {
   std::vector<Plain> plain;
   explicit Applied(const Story& story) : mirror(story.shape) {
     Mirror other(story.shape);  // has no watcher, and so knows nothing of the history
-    std::set<std::uint64_t> begun;
+    std::map<std::uint64_t, event::RequestBegun> begun;
     for (const std::vector<Event>& commit : story.commits) {
       plain.push_back(count(commit, other, begun));
       other.take(commit);
@@ -163,10 +178,10 @@ void check_range(const Applied& applied, CommitRange range) {
   std::uint64_t missed = 0;
   for (const std::uint64_t tokens : figures.missed) missed += tokens;
   CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
-  // By reason, of the requests that began in the range.
+  // By reason, of the requests that were admitted in the range.
   std::array<std::uint64_t, kReasons> reasons{};
   for (const MirrorRequest& request : applied.mirror.requests()) {
-    if (!real.has(request.begun_at)) continue;
+    if (!real.has(request.admitted_at)) continue;
     reasons[reason_of(request)] += request.missed(applied.mirror.page_size());
     reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
   }
@@ -268,6 +283,8 @@ TEST_CASE("history: lives of requests and marks are those of the events") {
       const auto one = std::bit_cast<event::RequestProgress>(event);
       if (one.phase == RequestPhase::finished || one.phase == RequestPhase::aborted) lives[one.request].second = c + 1;
     }
+  for (const MirrorRequest& request : applied.mirror.requests())
+    if (!request.admitted()) lives.erase(request.id);
   REQUIRE(applied.history.spans().size() == lives.size());
   for (const RequestSpan& span : applied.history.spans()) {
     CHECK(span.begun.commit == lives[span.id].first);
@@ -376,7 +393,7 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
 TEST_CASE("history: the nodes of a match have the tokens that were found, with either way of counting hits") {
   struct Matches final : MirrorWatcher {
     void matched(const MirrorNode& node) override { tokens += node.length; }
-    void begun(const MirrorRequest& request) override {
+    void admitted(const MirrorRequest& request) override {
       CHECK(std::exchange(tokens, 0) == request.matched);
       ++requests, found += request.matched > 0;
     }
@@ -484,13 +501,13 @@ TEST_CASE("history: histograms of any range have the values that its events have
     explicit Values(const Mirror& of) : mirror(of) {}
     void used(const MirrorNode& node) override {
       if (node.used_us != kTimeNotKnown && node.has(0))
-        of(Measure::reuse).add(mirror.prompt_tokens() - node.used_work, node.length);
+        of(Measure::reuse).add(mirror.work() - node.used_work, node.length);
     }
     void left(const MirrorNode& node, std::size_t group, Operation) override {
       if (group == 0 && node.added_us != kTimeNotKnown)
         of(Measure::lifetime).add(mirror.us() - node.added_us, node.length);
     }
-    void begun(const MirrorRequest& request) override {
+    void admitted(const MirrorRequest& request) override {
       of(Measure::prompt).add(request.prompt);
       if (request.matched > 0) of(Measure::depth).add(request.matched);
     }

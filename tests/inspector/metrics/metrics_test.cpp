@@ -87,10 +87,13 @@ TEST_CASE("metrics: running figures equal the engine's, over random requests") {
     const Sizes sizes = engine->index().sizes(0);
     REQUIRE(figures.now->pools[0].evictable == sizes.evictable);
     REQUIRE(figures.now->pools[0].protected_ == sizes.protected_);
-    std::uint64_t requests_seen = 0, prompt = 0, hit = 0;
+    std::uint64_t requests_seen = 0, tries = 0, prompt = 0, hit = 0;
     for (const metrics::TenantFigures& tenant : figures.tenants)
-      requests_seen += tenant.requests, prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
+      requests_seen += tenant.requests, tries += tenant.tries, prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
     REQUIRE(requests_seen == engine->counters().requests);
+    REQUIRE(tries == engine->counters().tries);
+    REQUIRE(figures.counts->finished == engine->counters().finished);
+    REQUIRE(figures.counts->aborted == engine->counters().aborted);
     REQUIRE(prompt == engine->counters().prompt_tokens);
     REQUIRE(hit == engine->counters().hit_tokens);
     REQUIRE(figures.tenants.size() <= 3);

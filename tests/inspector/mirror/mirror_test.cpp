@@ -5,6 +5,7 @@
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
 #include <mirror/mirror.h>
+#include <mirror/names.h>
 #include <program/mismatch.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
@@ -453,5 +454,96 @@ TEST_CASE("mirror: a damaged feed is passed over, never followed") {
     for (std::uint32_t slot = 1; slot < mirror.slots(); ++slot)
       if (mirror.node(slot).id) mirror.locks(mirror.node(slot), 0);
     mirror.next_to_evict(0, 10);
+  }
+}
+
+TEST_CASE("mirror: a request that is tried again and again counts once, for every reader, whenever it came") {
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144 } }"));
+  Watcher watcher(*engine);
+  const auto look = [&](Watcher& by) {
+    engine->poll();
+    by.look();
+  };
+  look(watcher);
+  const auto first = tokens(1, 200);
+  auto second = tokens(1, 200);
+  for (std::size_t i = 100; i < second.size(); ++i) second[i] += 5'000;
+  Request runs = engine->begin(arrival(first));
+  REQUIRE(runs.reserve(300));
+  runs.commit(200);
+  for (int tries = 0; tries < 5; ++tries) {
+    Request request = engine->begin(arrival(second));
+    CHECK_FALSE(request.reserve(250));
+  }
+  Request waits = engine->begin(arrival(second));
+  CHECK_FALSE(waits.reserve(250));
+  look(watcher);
+  CHECK(watcher.mirror.prompt_tokens() == 200);
+  CHECK(watcher.mirror.hit_tokens() == 0);
+  CHECK(watcher.mirror.tries() == 5);
+  CHECK(watcher.mirror.running() == 2);
+  CHECK(inspector::phase_word(watcher.mirror.requests().back()) == std::string("waiting"));
+  CHECK(inspector::phase_word(watcher.mirror.requests()[1]) == std::string("not admitted"));
+  Watcher late(*engine);  // attaches while the request waits
+  look(late), look(watcher);
+  CHECK(late.mirror.prompt_tokens() == 200);
+  runs.finish(200);
+  REQUIRE(waits.reserve(250));
+  waits.commit(200);
+  waits.abort();
+  for (Watcher* const each : {&watcher, &late}) {
+    look(*each);
+    CHECK(each->mirror.prompt_tokens() == 400);
+    CHECK(each->mirror.hit_tokens() == 100);
+    CHECK(each->mirror.running() == 0);
+    CHECK(each->mirror.drift() == 0);
+    CHECK(each->mirror.requests().back().admitted());
+    std::uint64_t missed = 0;
+    for (const inspector::MissGroup& group : each->mirror.misses()) missed += group.tokens;
+    CHECK(missed == 300);
+  }
+  CHECK(watcher.mirror.tries() == 5);
+  CHECK(late.mirror.tries() == 0);
+}
+
+TEST_CASE("history: tries are a count of their own, in no other figure, and leave no life of a request behind") {
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144 } }"));
+  FeedReader reader(engine->feed()->writer().header());
+  Mirror mirror(engine->feed()->writer().header());
+  inspector::History history;
+  const auto look = [&] {
+    engine->poll();
+    Event events[512];
+    for (std::size_t count = 0; reader.read(events, std::size(events), count) == FeedReader::Outcome::events;)
+      mirror.take({events, count}, history.watch(mirror));
+  };
+  look();
+  const auto first = tokens(1, 200), second = tokens(5'001, 200), third = tokens(9'001, 40);
+  Request runs = engine->begin(arrival(first));
+  REQUIRE(runs.reserve(300));
+  runs.commit(200);
+  {
+    Request tried = engine->begin(arrival(second)), waits = engine->begin(arrival(third));
+    CHECK_FALSE(tried.reserve(250));
+    tried.abort();  // a request that came later still runs
+    REQUIRE(waits.reserve(40));
+    waits.finish(40);
+  }
+  runs.finish(200);
+  look();
+  const inspector::RangeFigures figures = inspector::figures_of(history, {});
+  CHECK(figures.counts[inspector::Count::requests] == 2);
+  CHECK(figures.counts[inspector::Count::prompt] == 240);
+  CHECK(figures.counts[inspector::Count::tries] == 1);
+  std::uint64_t missed = 0;
+  for (const std::uint64_t tokens : figures.missed) missed += tokens;
+  CHECK(missed == 240);
+  REQUIRE(history.spans().size() == 2);
+  CHECK(history.spans()[0].prompt == 200);
+  CHECK(history.spans()[1].prompt == 40);
+  for (const inspector::RequestSpan& span : history.spans()) {
+    CHECK(span.ended);
+    CHECK(span.begun.commit < span.admitted.commit);
+    CHECK(span.phase == RequestPhase::finished);
   }
 }

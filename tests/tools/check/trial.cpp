@@ -260,6 +260,7 @@ void Trial::check_figures() {
   expect_equal("tokens found", has.hit_tokens, counters_.hit_tokens);
   expect_equal("finished requests", has.finished, counters_.finished);
   expect_equal("aborted requests", has.aborted, counters_.aborted);
+  expect_equal("requests that were never admitted", has.tries, counters_.tries);
   expect_equal("retracted requests", has.retracted, counters_.retracted);
   if (!parts_->tenancy.any()) return;
   std::uint64_t requests = 0, prompts = 0;

@@ -40,8 +40,10 @@ class Trial {
     Request request;
     replay::Trail trail;
     std::uint32_t space;
-    bool aside = false;    ///< true if it is retracted
-    std::uint64_t us = 0;  ///< microseconds for which its retention lasts
+    bool aside = false;                   ///< true if it is retracted
+    std::uint64_t us = 0;                 ///< microseconds for which its retention lasts
+    std::uint32_t prompt = 0, found = 0;  ///< tokens; found: by its last match, until it is admitted
+    bool admitted = false;
     std::uint32_t known() const { return static_cast<std::uint32_t>(request.tokens().size()); }
   };
 
@@ -86,6 +88,7 @@ class Trial {
   bool reserve(Live& live, std::uint64_t tokens, std::uint64_t soon);
   bool move_on(Live& live, std::uint64_t tokens, bool commits);
   bool finish(Live& live, std::uint64_t tokens);
+  void admit(Live& live);
   void drop(const Live& live);
   bool retract(Live& live);
   bool rematch(Live& live);

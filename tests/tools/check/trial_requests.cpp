@@ -50,8 +50,7 @@ Trial::Live& Trial::start(const RequestSpec& spec, const std::string& name, std:
   Request begun = ask([&] { return engine_->begin(spec, fetched_for(name)); });
   Live& live =
       lives_.emplace_back(Live{name, std::move(begun), replay::Trail(static_cast<NamespaceId>(space)), space, false});
-  counters_.requests += 1, counters_.prompt_tokens += spec.prompt.size(),
-      counters_.hit_tokens += live.request.matched();
+  live.prompt = live.known(), live.found = live.request.matched();
   if (faults_ && faults_->lied) return audit(), live;
   if (happened() != had) expected = live.request.matched();
   expect_equal("tokens matched", live.request.matched(), expected);
@@ -62,6 +61,13 @@ Trial::Live& Trial::start(const RequestSpec& spec, const std::string& name, std:
   reached_.hits += expected > 0;
   for (std::size_t g = 0; g < engine_->groups(); ++g) reached_.gaps += live.request.first_page(g) > 0;
   return live;
+}
+
+/// Counts a request when it has pages, or computes, for the first time.
+void Trial::admit(Live& live) {
+  if (std::exchange(live.admitted, true)) return;
+  counters_.requests += 1, counters_.prompt_tokens += live.prompt;
+  counters_.hit_tokens += std::min(live.found, live.prompt);
 }
 
 bool Trial::begin(const Operation& operation) {
@@ -130,7 +136,7 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
   }
   const std::uint64_t had = happened();
   const auto early = static_cast<std::uint32_t>(std::min<std::uint64_t>(soon, until));
-  if (ask([&] { return live.request.reserve(until, early); })) return true;
+  if (ask([&] { return live.request.reserve(until, early); })) return admit(live), true;
   refused_ = true;
   ++reached_.refused;
   if (happened() != had || asks_again) return false;
@@ -166,6 +172,7 @@ bool Trial::move_on(Live& live, std::uint64_t tokens, bool commits) {
   if (until > computed) parts_->content.write(request, live.trail, computed, until);
   std::array<std::size_t, kMaxGroups> first{};
   for (std::size_t g = 0; g < engine_->groups(); ++g) first[g] = request.first_page(g);
+  if (until > 0) admit(live);
   if (commits) {
     const std::uint32_t committed = request.committed();
     known_[live.space].add(request.tokens().first(until));
@@ -209,7 +216,8 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   recent.words = left_;
   recent.space = NamespaceId{live.space};
   ask([&] { live.request.finish(until); });
-  ++counters_.finished;
+  if (until > 0) admit(live);
+  ++(live.admitted ? counters_.finished : counters_.tries);
   if (live.request.retained() < kept.length) {  // it takes back what it cannot keep
     kept.length = live.request.retained();
     kept.tokens.resize(kept.length + needs.overlap);
@@ -236,7 +244,7 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
 /// Removes a request, and aborts it if it has not ended. Other requests may change their place.
 void Trial::drop(const Live& live) {
   const std::size_t at = static_cast<std::size_t>(&live - lives_.data());
-  counters_.aborted += !live.request.ended();
+  if (!live.request.ended()) ++(live.admitted ? counters_.aborted : counters_.tries);
   if (at + 1 != lives_.size()) std::swap(lives_[at], lives_.back());
   ask([&] { lives_.pop_back(); });
 }
@@ -255,7 +263,8 @@ bool Trial::rematch(Live& live) {
   const std::uint32_t computed = live.request.computed();
   const std::uint64_t had = happened();
   const std::uint32_t gained = ask([&] { return live.request.rematch(); });
-  counters_.hit_tokens += gained;
+  if (live.admitted) counters_.hit_tokens += gained;
+  else live.found += gained;
   if (faults_ && faults_->lied) return true;
   expect_equal("tokens computed after a rematch", live.request.computed(), computed + gained);
   if (gained == 0) return true;
@@ -272,6 +281,7 @@ bool Trial::resume(Live& live) {
   if (!live.aside) return false;
   const std::uint32_t matched = ask([&] { return live.request.resume(); });
   live.aside = false;
+  live.found = matched;
   if (faults_ && faults_->lied) return true;
   if (matched > live.known()) disagree("{} of {} tokens are resident", matched, live.known());
   must_be_known(live, matched);

@@ -131,6 +131,8 @@ typedef struct canopy_request_state {
   uint32_t full_length; /**< resident in the whole-path groups then, at least `matched` */
   uint32_t computed, committed, reserved, retained;
   int32_t ended;
+  int32_t admitted; /**< 1 once it counts as a request: a reserve had room, or a token was marked as computed */
+  int32_t unused;   /**< 0 */
 } canopy_request_state;
 CANOPY_API canopy_code canopy_request_look(const canopy_request* request, canopy_request_state* state);
 /** Destroys a request, and aborts it if it has not ended. During a call of its engine (in a policy, or by another
@@ -194,8 +196,8 @@ typedef struct canopy_blocker {
 CANOPY_API canopy_code canopy_engine_blockers(const canopy_engine* engine, uint32_t group, canopy_blocker* to,
                                               size_t room, size_t* length);
 /** Protects a node of canopy_engine_find and its path until canopy_engine_unpin. A request that needs their room waits.
- * CANOPY_NOT_FOUND, and nothing changed, if there is no such node, if it is pinned, or if no request could continue from
- * it. */
+ * CANOPY_NOT_FOUND, and nothing changed, if there is no such node, if it is pinned, or if no request could continue
+ * from it. */
 CANOPY_API canopy_code canopy_engine_pin(canopy_engine* engine, uint64_t node);
 /** CANOPY_NOT_FOUND if the node is not pinned. */
 CANOPY_API canopy_code canopy_engine_unpin(canopy_engine* engine, uint64_t node);

@@ -30,7 +30,7 @@ typedef struct canopy_feed_state {
   uint64_t commits;           /**< operations that are applied */
   uint64_t last_commit;       /**< operations of the whole recording; of a live feed: as `commits` */
   uint64_t tick, us;          /**< on the clocks of the index and of the engine */
-  uint64_t requests, running; /**< requests so far, and now */
+  uint64_t requests, running; /**< admitted requests so far; those that have begun and not ended */
   uint64_t prompt_tokens, hit_tokens, evicted_tokens;
   uint64_t nodes;
   uint64_t drift;   /**< pages by which the copy differs from the engine's sums: anything but 0 is a defect */
@@ -40,6 +40,7 @@ typedef struct canopy_feed_state {
   int32_t paused;
   int32_t gone;     /**< 1: the writer has ended; canopy_feed_text has the reason */
   int32_t reserved; /**< 0 */
+  uint64_t tries;   /**< requests that ended before they were admitted */
 } canopy_feed_state;
 CANOPY_API canopy_code canopy_feed_look(const canopy_feed* feed, canopy_feed_state* state);
 /** Writes the pages of a group by owner. `limit` and `pages` are both the pages of the pool. */

@@ -29,6 +29,7 @@ typedef struct canopy_counters {
   uint64_t repointed_pages; /**< pages replaced by ones that another request inserted first */
   uint64_t resizes, relocated_pages;
   double index_seconds; /**< seconds in the index */
+  uint64_t tries;       /**< requests that ended before they were admitted, such as those that found no room */
 } canopy_counters;
 CANOPY_API canopy_code canopy_engine_counters(const canopy_engine* engine, canopy_counters* counters);
 

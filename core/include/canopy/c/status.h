@@ -36,7 +36,7 @@ extern "C" {
 /** The version of this interface. A new minor version only appends: functions, codes, fields of structs with a size.
  * The major version is in the library's name, libcanopy.so.1. */
 #define CANOPY_ABI_MAJOR 1
-#define CANOPY_ABI_MINOR 0
+#define CANOPY_ABI_MINOR 1
 
 #define CANOPY_MOST_GROUPS 4         /**< groups of an engine or an index */
 #define CANOPY_MOST_STREAMS 4        /**< streams of a store */

@@ -11,14 +11,16 @@ namespace canopy {
 // X(type, name, rule). The name ends with its unit, unless it counts what it names. The rule is one sentence: what is
 // counted, and when.
 #define CANOPY_ENGINE_COUNTERS(X)                                                                                      \
-  X(std::uint64_t, requests, "Requests that Engine::begin accepted, whatever became of them.")                         \
+  X(std::uint64_t, requests, "Requests that were admitted (Request::admitted), whatever became of them.")              \
   X(std::uint64_t, prompt_tokens, "Tokens of the prompts of those requests.")                                          \
   X(std::uint64_t, hit_tokens,                                                                                         \
-    "Tokens of those prompts that were cached when the request began, and those that Request::rematch found later.")   \
+    "Tokens of those prompts that were cached, by the last match before the request was admitted, and those that "     \
+    "Request::rematch found later.")                                                                                   \
+  X(std::uint64_t, tries, "Requests that ended before they were admitted, such as those that found no room.")          \
   X(std::uint64_t, evict_calls, "Calls of the index for pages of the first group.")                                    \
   X(std::uint64_t, evicted_tokens, "Tokens that were evicted from the first group, also for room in another group.")   \
-  X(std::uint64_t, finished, "Requests that ended by Request::finish.")                                                \
-  X(std::uint64_t, aborted, "Requests that ended otherwise.")                                                          \
+  X(std::uint64_t, finished, "Admitted requests that ended by Request::finish.")                                       \
+  X(std::uint64_t, aborted, "Admitted requests that ended otherwise.")                                                 \
   X(std::uint64_t, retracted, "Retractions, each time that a request was retracted.")                                  \
   X(std::uint64_t, repointed_pages, "Pages of a request that were replaced by those that another one inserted first.") \
   X(std::uint64_t, resizes, "New limits of pools.")                                                                    \

@@ -84,7 +84,8 @@ class IndexSession {
   // The functions below only write to the feed, as part of the next operation to end. Without a feed they do nothing.
   /// Sets the size of the caller's pool in pages. Returns false if nothing changed.
   bool set_pool(std::uint64_t pages, std::uint64_t free);
-  /// Records a request and returns its number. Counts are tokens. `node`: where its match ended; 0: not known.
+  /// Records a request that runs, and returns its number: readers count it from now on. Counts are tokens. `node`:
+  /// where its match ended; 0: not known.
   std::uint64_t begin_request(NamespaceId space, std::uint32_t prompt, std::uint32_t matched, NodeId node = {});
   /// Records the progress of a request. Returns false if there is no such request. `finished` and `aborted` end it.
   bool progress(std::uint64_t request, RequestPhase phase, std::uint32_t computed, std::uint32_t committed,

@@ -18,6 +18,10 @@ struct RequestState;
 ///   | gone: 0 ... | the index's, under the lock ..... | owned by the request ................... |
 ///   0       first_page()                       committed()                              row().size()
 ///
+/// It is admitted when reserve() first returns true, or when advance(), commit() or finish() first marks a token as
+/// computed. It then counts as a request of the engine (Counters), once, with what its last match has found. A request
+/// that ends before, such as one that found no room, was only a try.
+///
 /// commit() gives owned pages to the index. In groups with a reach, advance() frees pages that no later token can see.
 /// The rest is freed when the request ends. Destroying an unfinished request aborts it.
 ///
@@ -50,6 +54,7 @@ class Request {
   /// where a group has a reach: at a commit, a rematch or the end, if no boundary is left at the end of the prefix;
   /// in reserve(), if the request finds room only without what it keeps.
   std::uint32_t retained() const;
+  bool admitted() const;  ///< true once it counts as a request, also after the end
   bool ended() const;
   std::uint32_t committed() const;  ///< tokens whose pages belong to the index; 0 after the end
   std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group
@@ -81,8 +86,8 @@ class Request {
   std::uint32_t commit(std::uint32_t tokens);
   /// Matches the prefix again, since other requests may have committed more of it. If the match is longer than
   /// computed(), takes it over: the row then names the index's pages, this request's pages are freed, and these tokens
-  /// need no computation. Returns the number of tokens taken over; they count as hits. Call it between the steps of a
-  /// long prefill. REQUIRES: it is not retracted.
+  /// need no computation. Returns the number of tokens taken over; they count as hits. Call it while the request waits
+  /// for room, or between the steps of a long prefill. REQUIRES: it is not retracted.
   std::uint32_t rematch();
   /// Commits `tokens` tokens and ends the request. Nothing new becomes reusable if `tokens` is 0 or `insert_at_finish`
   /// is false. If `tokens` is too large, the request still ends, and nothing new becomes reusable.

@@ -26,18 +26,18 @@ struct TenantShare {
 // X(name, rule): the figures of a tenant, in tokens of the first group unless the name says otherwise. Python, the
 // report of a replay and the terminal loop over the table. A new figure needs one line here, and one where the engine
 // counts.
-#define CANOPY_TENANT_FIGURES(X)                                                                              \
-  X(requests, "Its requests that Engine::begin accepted.")                                                    \
-  X(prompt_tokens, "Tokens of their prompts.")                                                                \
-  X(hit_tokens, "Tokens of those prompts that were cached when the request began, without Request::rematch.") \
-  X(cached, "Tokens that it has now.")                                                                        \
-  X(locked, "Those of them that locks hold.")                                                                 \
-  X(kept, "Those of them that retention keeps.")                                                              \
-  X(evicted, "Tokens that left its share.")                                                                   \
-  X(paid, "Those of them that left for another tenant.")                                                      \
-  X(taken, "Tokens that left other tenants for this one.")                                                    \
-  X(below_floor, "Tokens of `evicted` that its floor protected: nothing else could leave.")                   \
-  X(refused_pins, "Tokens whose retention was refused.")                                                      \
+#define CANOPY_TENANT_FIGURES(X)                                                                                \
+  X(requests, "Its requests that were admitted (Request::admitted).")                                           \
+  X(prompt_tokens, "Tokens of their prompts.")                                                                  \
+  X(hit_tokens, "Tokens of those prompts that were cached, by the last match before the request was admitted.") \
+  X(cached, "Tokens that it has now.")                                                                          \
+  X(locked, "Those of them that locks hold.")                                                                   \
+  X(kept, "Those of them that retention keeps.")                                                                \
+  X(evicted, "Tokens that left its share.")                                                                     \
+  X(paid, "Those of them that left for another tenant.")                                                        \
+  X(taken, "Tokens that left other tenants for this one.")                                                      \
+  X(below_floor, "Tokens of `evicted` that its floor protected: nothing else could leave.")                     \
+  X(refused_pins, "Tokens whose retention was refused.")                                                        \
   X(refused_puts, "Tokens that were not put into the storage, since its budget was spent.")
 
 // clang-format off

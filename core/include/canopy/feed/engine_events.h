@@ -17,13 +17,24 @@ inline constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
 struct RequestBegun {
   static constexpr std::uint8_t kKind = 18;
   std::uint8_t kind = kKind, group = 0;
-  Flag fetch = false;  ///< The request computes nothing: its pages are filled from the tier below.
-  Unused<1> unused{};
+  Flag fetch = false;        ///< The request computes nothing: its pages are filled from the tier below.
+  Flag waits = false;        ///< It counts as a request from RequestAdmitted on. If false, it counts from now on.
   std::uint32_t prompt = 0;  ///< Tokens.
   std::uint64_t request = 0;
   std::uint32_t matched = 0;  ///< Tokens.
   NamespaceId space{};
   NodeId node{};  ///< Node at which the match ended; 0: that of the latest lock in this operation, if any.
+};
+
+/// The request was admitted (Request::admitted). One that ends without this event, although its begin says that it
+/// waits, was only a try.
+struct RequestAdmitted {
+  static constexpr std::uint8_t kKind = 50;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t matched = 0;  ///< Tokens of its prompt that the last match has found.
+  std::uint64_t request = 0;
+  Unused<16> unused_too{};
 };
 
 /// Pages that a request owns, from place `place` of its row of a group to the end of the row.

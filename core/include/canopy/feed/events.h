@@ -65,7 +65,7 @@ using AllEvents =
                  NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
                  RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
                  SegmentChanged, Pinned, NodeJoined, CounterValue, StorageHealth, NodeBrought, CallersPool, TenantShare,
-                 TenantOfSpace, TenantEvicted, EvictedFor>;
+                 TenantOfSpace, TenantEvicted, EvictedFor, RequestAdmitted>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

@@ -20,7 +20,8 @@ inline constexpr const char* kFeedPrefix = "/canopy-";
 /// reader copies it once, when it attaches.
 struct FeedShape {
   /// The last character is the version of the format. A new kind of event leaves the version unchanged, since readers
-  /// skip unknown kinds. A change of the layout or of an existing event raises it.
+  /// skip unknown kinds, and so does a new field in unused bytes whose 0 means what held before, if a new kind of event
+  /// comes with it, which earlier readers count as unknown. Any other change of the layout or of an event raises it.
   static constexpr char kMagic[8] = {'c', 'a', 'n', 'o', 'p', 'y', 'f', '5'};
 
   alignas(8) char magic[8] = {};

@@ -319,9 +319,15 @@ TEST_CASE("retention: a match that ends beyond a promise whose window has left t
   }
   engine->make_free(1, 10);
   spec.retention = {&wanted, 1};
-  const Request second = engine->begin(spec);
+  {
+    const Request tried = engine->begin(spec);
+    CHECK(tried.retained() == 0);
+  }
+  CHECK(engine->tenants()[1].refused_pins == 0);  // it counts with the request
+  Request second = engine->begin(spec);
   CHECK(second.matched() == 64);
   CHECK(second.retained() == 0);
+  REQUIRE(second.reserve(65, 65));
   CHECK(engine->tenants()[1].refused_pins == 32);
 }
 
