@@ -44,7 +44,7 @@ class Mirror {
   std::uint64_t commits() const { return state_.commits; }
   Tick tick() const { return state_.tick; }
   std::uint64_t us() const { return state_.us; }                        ///< microseconds of the engine's clock
-  std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }  ///< of the requests so far
+  std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }  ///< those of the requests so far
   /// Returns a clock of requested work: the prompt tokens of requests so far, and of those that wait to be admitted.
   std::uint64_t work() const { return state_.work; }
   std::uint64_t hit_tokens() const { return state_.hit_tokens; }  ///< tokens of those prompts that were found

@@ -49,7 +49,7 @@ static void begin(canopy_engine* engine) {
   static uint32_t prompt[kLongest];
   Running one;
   canopy_request_spec spec = CANOPY_REQUEST_SPEC_INIT;
-  canopy_request_state now = {sizeof now, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  canopy_request_state now = {.size = sizeof now};
   one.length = next_prompt(prompt, &one.output);
   spec.prompt = prompt;
   spec.prompt_tokens = one.length;
