@@ -134,7 +134,7 @@ void print_figures(const Past& past) {
   fmt::print("missed tokens, by reason\n");
   print_rows(missed_beside(range, whole), both);
   fmt::print("hit rate, estimated\n");
-  print_rows(estimates_beside(range, whole, past.history.page_size()), both);
+  print_rows(estimates_beside(range, whole, past.history.page_size(), past.history.group_name(0)), both);
   fmt::print("tenants{}\n", both ? ", in the range" : "");
   std::vector<TenantFigures> tenants = tenants_by_prompts(range);
   constexpr std::size_t kMost = 12;

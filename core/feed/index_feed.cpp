@@ -24,6 +24,7 @@ void FeedWriter::added(const AddedNode& node) {
   if (listener_) listener_->added(added, node.words);
   if (!wants_all()) return;
   push_node(*this, added, node.words, node.created);
+  push_page_digests(*this, added, node.words);
   for (std::size_t g = 0; node.request == 0 && g < node.pages.size(); ++g)
     if (node.resident >> g & 1)
       push_pages(event::NodePages{.group = in_event(g), .node = node.node}, 0, node.pages[g].size(),

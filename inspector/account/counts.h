@@ -19,11 +19,17 @@ namespace canopy::inspector {
 ///   mirror's own prompt and hit tokens, which `canopy top` shows, also have the requests that were running.
 /// - A request that ends before it is admitted counts as a try when it ends, and nowhere else.
 /// - Missed tokens are those that the match could have had (MirrorRequest::missed) and, under `rounding`, the last
-///   page. They count where the request was admitted, and move to their reason when it is found, however late: in any
-///   range, prompt tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's
-///   missed tokens are left out until its reason is final: it is known, or the request has ended. A flush is a reason
-///   of its own here, and `evicted` there.
-/// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late).
+///   page. They count where the request was admitted, and move to their reasons when these are found, however late: pages that
+///   had been evicted to `evicted` (or to the flush), the rest to a reason of its own. In any range, prompt tokens are
+///   hits plus all missed ones. An exporter's counters must not fall, so there a request's missed tokens are left out
+///   until its reasons are final: its whole prompt is in the tree, or it has ended. A flush is a reason of its own
+///   here, and `evicted` there.
+/// - Pages are compared by their digests (event::NodeDigests) or tokens. Where a feed has neither, a longer node that
+///   comes back is known by its first page only: what is counted is then the most that it can be (Bound).
+/// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late). Pages of the first group
+///   that fill a gap count as well.
+/// - `wasted`: what a fetch finds in a tier below is no waste, and is taken back when it is fetched. `regretted`: what
+///   is computed again, never what is fetched.
 /// - Tokens that leave have a cause (EvictionCause). `evicted` is any cause, in the first group; an exporter has each
 ///   group, and flushed tokens apart. Ages are those that are known: by token here, also at a flush; by page in an
 ///   exporter, and not at a flush.
@@ -39,7 +45,7 @@ namespace canopy::inspector {
   X(inserted, "inserted tokens", "Tokens of nodes that were added to the tree.")                         \
   X(evicted, "evicted tokens", "Tokens that left the pool of the first group, for any cause.")           \
   X(wasted, "wasted tokens", "Evicted tokens of nodes that no request had found since they were added.") \
-  X(regretted, "regretted tokens", "Tokens that were inserted again after they had been evicted.")       \
+  X(regretted, "regretted tokens", "Tokens that were computed again after they had been evicted.")       \
   X(tries, "tries", "Requests that ended before they were admitted, such as those that found no room.")
 
 // clang-format off
@@ -76,7 +82,7 @@ class Counts {
 
 /// Reasons of missed tokens: those of Miss, and last the flush that removed them.
 inline constexpr std::size_t kReasons = static_cast<std::size_t>(Miss::no_nodes) + 2, kFlushedReason = kReasons - 1;
-/// Returns the reason of a verdict as a number below kReasons.
+/// Returns the reason of a verdict as a number below kReasons: of the evicted part, or of the rest if there is none.
 std::size_t reason_of(const Verdict& verdict);
 /// Returns a reason in a few words.
 const char* reason_name(std::size_t reason);
@@ -91,6 +97,16 @@ enum class EvictionCause : std::uint8_t {
 inline constexpr std::array<const char*, 4> kEvictionCauseNames = {"for room", "lower limit", "flush", "other"};
 inline constexpr std::size_t kEvictionCauses = kEvictionCauseNames.size();
 EvictionCause cause_of(Operation operation);
+
+/// What a figure is where the feed does not have all that it needs.
+enum class Bound : std::uint8_t {
+  none,      ///< exact
+  at_most,   ///< pages were not compared one by one
+  at_least,  ///< earlier evictions are not known: the reader came late, or lost events
+  about,     ///< both
+};
+inline constexpr std::array<const char*, 4> kBoundWords = {"", "at most ", "at least ", "about "};
+inline constexpr std::array<const char*, 4> kBoundSigns = {"", "< ", "> ", "~ "};  ///< for narrow places
 
 /// Pools of which it is estimated what they would have kept, in percent of the pool at that time; the last: no limit.
 inline constexpr std::array<std::uint64_t, 6> kLargerPools = {110, 125, 150, 200, 400, kUnlimited};

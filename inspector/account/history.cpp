@@ -13,6 +13,7 @@ constexpr std::uint64_t elapsed(std::uint64_t then, std::uint64_t now) { return 
 
 History::History(const Mirror& mirror) : mirror_(&mirror), before_(mirror.commits()), last_{before_, mirror.us()} {
   began_ = mirror.in_step();
+  at_least_ = began_;
   for (std::size_t number = 0; number < mirror.spaces().size(); ++number)
     if (const std::uint64_t tokens = mirror.spaces()[number].tokens)
       held_[see(NamespaceId{static_cast<std::uint32_t>(number)})] += tokens;
@@ -115,6 +116,7 @@ void History::begin_again(bool known) {
   ends_.clear();
   lost_.clear(), returned_.clear();
   keyframe_ = true;
+  at_least_ |= !known;
   if (std::exchange(began_, true) && !known) add_mark(HistoryMark::Kind::lost, "events were lost");
 }
 
@@ -185,28 +187,55 @@ void History::removed(const MirrorNode& node) {
   if (const auto end = ends_.find(node.end()); end != ends_.end() && --end->second == 0) ends_.erase(end);
 }
 
-void History::returned(const MirrorNode& node, const Ghost& ghost) {
-  const std::uint64_t tokens = std::min(node.length, ghost.length);
+void History::count_regret(const MirrorNode& node, std::uint64_t tokens) {
   Bucket& bucket = now();
   bucket.counts[Count::regretted] += tokens;
   bucket.of(see(node.space))[Count::regretted] += tokens;
   bucket.regret.add(figure(node, tokens));
-  if (ghost.policy != kFlushPolicy) returned_.push_back({tokens, ghost.evicted_before});
 }
 
-/// Counts the nodes that came back under the pools that would have kept them: those with room for what was evicted
-/// since then, the node itself included. `evicted`: Mirror::evicted_tokens when their request began, because such a
-/// pool would have evicted nothing for them.
-void History::count_kept(Bucket& bucket, std::uint64_t evicted) {
+void History::returned(const MirrorNode& node, const Returned& part, bool fetched) {
+  at_most_ |= part.at_most;
+  const EvictionCause cause = cause_of(part.operation);
+  if (!fetched) {
+    count_regret(node, part.length);
+    returned_.push_back(part);
+    return;
+  }
+  if (!part.unmatched || cause == EvictionCause::flush || totals_) return;
+  if (Bucket* const bucket = bucket_of(part.commit))
+    for (Counts* counts : {&bucket->counts, &bucket->of(see(node.space))})
+      (*counts)[Count::wasted] -= std::min<std::uint64_t>((*counts)[Count::wasted], part.length);
+}
+
+void History::filled(const MirrorNode& node, std::size_t group, bool lost) {
+  if (group != 0) return;
+  Bucket& bucket = now();
+  bucket.counts[Count::inserted] += node.length;
+  bucket.of(see(node.space))[Count::inserted] += node.length;
+  if (lost) count_regret(node, node.length);
+}
+
+/// Counts the parts that came back under the pools that would have kept them: those with room for what was evicted
+/// since then, the part itself included. `evicted`: Mirror::evicted_tokens when their request began, because such a
+/// pool would have evicted nothing for them. Only what a match of the request could have found counts; null: all.
+void History::count_kept(Bucket& bucket, std::uint64_t evicted, const MirrorRequest* request) {
+  const Units page = mirror_->page_size(), from = request ? request->matched : 0,
+              until = request ? request->prompt / page * page : ~Units{0};
   const MirrorPool& pool = mirror_->pool(0);
   const MirrorPool::Sums& pages = pool.counted;
   const std::uint64_t size =
-      mirror_->page_size() *
-      (pool.limit == kUnlimited ? pages.free + pages.evictable + pages.protected_ + pages.owned : pool.limit);
-  for (const Returned& node : returned_) {
-    const std::uint64_t since = evicted - std::min(evicted, node.evicted_before);
+      page * (pool.limit == kUnlimited ? pages.free + pages.evictable + pages.protected_ + pages.owned : pool.limit);
+  for (const Returned& part : returned_) {
+    const EvictionCause cause = cause_of(part.operation);
+    if (cause == EvictionCause::flush || cause == EvictionCause::other) continue;  // no pool would have kept it
+    const Units first = std::max(part.begin, from);
+    const std::uint64_t end = std::min<std::uint64_t>(std::uint64_t{part.begin} + part.length, until);
+    if (first >= end) continue;
+    last_page_kept_ |= request && end > request->reusable(page);
+    const std::uint64_t since = evicted - std::min(evicted, part.evicted_before);
     for (std::size_t i = 0; i < kLargerPools.size(); ++i)
-      if (kLargerPools[i] == kUnlimited || since <= size * (kLargerPools[i] - 100) / 100) bucket.kept[i] += node.tokens;
+      if (kLargerPools[i] == kUnlimited || since <= size * (kLargerPools[i] - 100) / 100) bucket.kept[i] += end - first;
   }
   returned_.clear();
 }

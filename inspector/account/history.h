@@ -96,6 +96,13 @@ class History final : MirrorWatcher {
   /// True if requests, hits and limits are known: a feed made of other servers' KV events reports none.
   bool has_requests() const { return has_requests_; }
   bool has_nodes() const { return has_nodes_; }  ///< false if the index reports no nodes
+  /// Returns what figures of evicted tokens that came back are.
+  Bound bound() const { return static_cast<Bound>((at_most_ ? 1 : 0) | (at_least_ ? 2 : 0)); }
+  /// Returns what the hits of larger pools are. The last page of a prompt counts there, although a match may have to
+  /// leave it out: whether it has to is known once a match returned one.
+  Bound kept_bound() const {
+    return last_page_kept_ && !last_page_matched_ ? static_cast<Bound>(static_cast<int>(bound()) | 1) : bound();
+  }
 
  private:
   void begin_again(bool known) override;
@@ -108,7 +115,8 @@ class History final : MirrorWatcher {
   void begun(const MirrorRequest& request) override;
   void admitted(const MirrorRequest& request) override;
   void progressed(const MirrorRequest& request) override;
-  void returned(const MirrorNode& node, const Ghost& ghost) override;
+  void returned(const MirrorNode& node, const Returned& part, bool fetched) override;
+  void filled(const MirrorNode& node, std::size_t group, bool lost) override;
   void paid(std::uint32_t from, std::uint32_t taker, std::uint64_t tokens) override {
     now().pay({from, taker, tokens});
   }
@@ -124,7 +132,8 @@ class History final : MirrorWatcher {
   void add_mark(HistoryMark::Kind kind, std::string text);
   void mark_changes(const LogLine& line);
   void count_traffic(Bucket& bucket);
-  void count_kept(Bucket& bucket, std::uint64_t evicted);
+  void count_kept(Bucket& bucket, std::uint64_t evicted, const MirrorRequest* request);
+  void count_regret(const MirrorNode& node, std::uint64_t tokens);
   void count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause);
   /// A request that runs, or waits to be admitted.
   struct Running {
@@ -132,12 +141,15 @@ class History final : MirrorWatcher {
     std::uint64_t admitted = 0;  ///< commit; 0: it waits
     std::uint64_t evicted = 0;   ///< Mirror::evicted_tokens when it began
     std::uint32_t prompt = 0, matched = 0, missed = 0;
-    std::uint8_t reason = 0;
-    bool judged = false;  ///< true if its reason is final
+    std::uint32_t evicted_part = 0;     ///< of `missed`
+    std::uint8_t reason = 0, rest = 0;  ///< of that part, and of the rest
+    bool judged = false;                ///< true if its reasons are final
   };
   RequestSpan* span_of(const Running& running);
   void forget_try(const MirrorRequest& request);
   void judge(Running& running, const MirrorRequest& request);
+  static void show_reasons(RequestSpan& span, const Running& running);
+  static void count_missed(std::array<std::uint64_t, kReasons>& missed, const Running& running, bool in);
   void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
@@ -163,18 +175,16 @@ class History final : MirrorWatcher {
   std::vector<std::string> servers_;  ///< state of each server
   TrafficCounts traffic_{};           ///< the engine's totals at the last commit
   std::uint32_t page_size_ = 1;
-  std::vector<PaidTokens> lost_;  ///< losses of rows to make room, in the commit that is being applied
-  struct Returned {
-    std::uint64_t tokens = 0, evicted_before = 0;  ///< evicted_before: see Ghost
-  };
-  std::vector<Returned> returned_;              ///< nodes that came back in the commit that is being applied
+  std::vector<PaidTokens> lost_;                ///< losses of rows to make room, in the commit that is being applied
+  std::vector<Returned> returned_;              ///< parts that were computed again in the commit that is being applied
   std::uint64_t evicted_at_ = 0, evicted_ = 0;  ///< commit of the last eviction for room, and its tokens
   bool keyframe_ = false, began_ = false, has_tiers_ = false, has_storage_ = false, has_requests_ = true;
-  bool has_nodes_ = true, has_others_ = false;
+  bool has_nodes_ = true, has_others_ = false, at_most_ = false, at_least_ = false;
+  bool last_page_kept_ = false, last_page_matched_ = false;
   std::size_t most_tenants_ = kMostTenants, most_spans_ = kMostSpans;
   // Only with of_sums():
   std::optional<Totals> totals_;
-  std::uint64_t not_judged_ = 0;  ///< missed tokens of requests whose reason is not final
+  std::array<std::uint64_t, kReasons> not_judged_{};  ///< missed tokens of requests whose reasons are not final
   RecentHits recent_;
   std::map<Units, std::uint64_t> ends_;  ///< number of nodes that end at each depth
   CounterValues counters_at_step_;

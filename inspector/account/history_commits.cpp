@@ -55,7 +55,8 @@ void History::committed(const LogLine& line) {
       if (lost.from != taker) bucket.pay({lost.from, taker, lost.tokens});
   }
   lost_.clear();
-  if (!returned_.empty()) count_kept(bucket, mirror_->evicted_tokens());  // inserted without a request
+  if (!returned_.empty()) count_kept(bucket, mirror_->evicted_tokens(), nullptr);  // inserted without a request
+  at_least_ |= mirror_->has_forgotten();
   mark_changes(line);
   keyframe_ = false;
 }

@@ -39,20 +39,22 @@ void History::admitted(const MirrorRequest& request) {
   bucket.histogram(Measure::prompt).add(request.prompt);
   if (request.matched > 0) bucket.histogram(Measure::depth).add(request.matched);
   const std::uint32_t missed = request.missed(mirror_->page_size());
-  const auto reason = static_cast<std::uint8_t>(reason_of(request));
   bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
-  bucket.missed[reason] += missed;
-  const bool judged = request.miss != Miss::unknown;
-  if (!judged) not_judged_ += missed;
+  last_page_matched_ |= request.matched > request.reusable(mirror_->page_size());
   if (totals_) recent_.add(request.prompt, matched);
   Running& running = running_[request.id];
   running.admitted = moment().commit;
   running.prompt = request.prompt, running.matched = matched, running.missed = missed;
-  running.reason = reason, running.judged = judged;
-  if (RequestSpan* span = span_of(running)) {
-    span->matched = matched, span->missed = missed, span->reason = reason;
-    span->admitted = moment();
-  }
+  running.evicted_part = request.missed_evicted(mirror_->page_size());
+  running.reason = static_cast<std::uint8_t>(reason_of(request));
+  running.rest = static_cast<std::uint8_t>(request.rest);
+  running.judged = missed == 0 || request.recalled;
+  count_missed(bucket.missed, running, true);
+  if (!running.judged) count_missed(not_judged_, running, true);
+  RequestSpan* const span = span_of(running);
+  if (!span) return;
+  span->matched = matched, span->missed = missed, span->admitted = moment();
+  show_reasons(*span, running);
 }
 
 /// Counts a request that ended before it was admitted, and drops its span.
@@ -69,23 +71,34 @@ void History::forget_try(const MirrorRequest& request) {
   for (auto& [id, other] : running_) other.span -= other.span > number;
 }
 
-/// Counts the missed tokens under the request's reason, in the bucket in which it was admitted.
+void History::show_reasons(RequestSpan& span, const Running& running) {
+  span.reason = running.reason, span.rest = running.rest, span.evicted_part = running.evicted_part;
+}
+
+void History::count_missed(std::array<std::uint64_t, kReasons>& missed, const Running& running, bool in) {
+  const std::uint64_t part = running.evicted_part, rest = running.missed - running.evicted_part;
+  missed[running.reason] += in ? part : 0 - part;
+  missed[running.rest] += in ? rest : 0 - rest;
+}
+
+/// Counts the missed tokens under the request's reasons, in the bucket in which it was admitted.
 void History::judge(Running& running, const MirrorRequest& request) {
-  const bool is_final = request.miss != Miss::unknown || request.ended();
-  if (is_final && !std::exchange(running.judged, true)) not_judged_ -= running.missed;
-  const std::size_t reason = reason_of(request);
-  if (reason == running.reason) return;
-  if (Bucket* bucket = bucket_of(running.admitted)) {
-    bucket->missed[running.reason] -= running.missed;
-    bucket->missed[reason] += running.missed;
-  }
-  running.reason = static_cast<std::uint8_t>(reason);
+  const Units page_size = mirror_->page_size();
+  Bucket* const bucket = bucket_of(running.admitted);
+  if (bucket) count_missed(bucket->missed, running, false);
+  if (!running.judged) count_missed(not_judged_, running, false);
+  running.reason = static_cast<std::uint8_t>(reason_of(request));
+  running.rest = static_cast<std::uint8_t>(request.rest);
+  running.evicted_part = std::min(running.missed, request.missed_evicted(page_size));
+  running.judged |= request.ended() || request.committed >= request.reusable(page_size);
+  if (bucket) count_missed(bucket->missed, running, true);
+  if (!running.judged) count_missed(not_judged_, running, true);
 }
 
 std::array<std::uint64_t, kReasons> History::final_misses() const {
   if (buckets_.empty()) return {};
   std::array<std::uint64_t, kReasons> misses = buckets_.front().missed;
-  misses[static_cast<std::size_t>(Miss::unknown)] -= not_judged_;
+  for (std::size_t reason = 0; reason < kReasons; ++reason) misses[reason] -= not_judged_[reason];
   return misses;
 }
 
@@ -114,10 +127,10 @@ void History::progressed(const MirrorRequest& request) {
   const auto known = running_.find(request.id);
   if (known == running_.end()) return;
   Running& running = known->second;
-  if (!returned_.empty()) count_kept(now(), running.evicted);
+  if (!returned_.empty()) count_kept(now(), running.evicted, &request);
   if (request.admitted()) judge(running, request);
   if (RequestSpan* span = span_of(running)) {
-    span->reason = running.reason;
+    show_reasons(*span, running);
     follow(*span, request);
   }
   if (!request.ended()) return;

@@ -1,6 +1,7 @@
 #include "listings.h"
 
 #include <canopy/base/figures.h>
+#include <fmt/format.h>
 #include <mirror/listings.h>
 #include <mirror/names.h>
 
@@ -38,8 +39,9 @@ void add_array(Listing<Bucket>& list, const char* before, Array Bucket::* array,
     list.add_in_files(std::string(before) + name_of(i), [array, i](const Bucket& row) { return (row.*array)[i]; });
 }
 
-auto count_of(Count which) {
-  return [which](const TenantFigures& row) { return row.counts[which]; };
+auto count_of(Count which, const RangeFigures& of) {
+  return
+      [which, known = of.knows(which)](const TenantFigures& row) { return known ? Value(row.counts[which]) : Value(); };
 }
 
 template <class Rows, class Moment>
@@ -53,6 +55,11 @@ auto those_in(const History& history, CommitRange range, const Rows& rows, Momen
 
 }  // namespace
 
+std::string bounded(Bound bound, const char* name) {
+  const std::string_view words = kBoundWords[static_cast<std::size_t>(bound)];
+  return words.empty() ? name : fmt::format("{}, {}", name, words.substr(0, words.size() - 1));
+}
+
 Share hit_rate(const Counts& counts) { return {counts[Count::hit], counts[Count::prompt]}; }
 
 Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFigures* whole) {
@@ -62,8 +69,8 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
       .in_files("tenant")
       .means("A namespace: only its requests share prefixes.");
   add_counts(list);
-  list.add("requests", Unit::count, count_of(Count::requests)).wide(4.2F, 46).means("Requests that were admitted.");
-  list.add("prompt tokens", Unit::tokens, count_of(Count::prompt))
+  list.add("requests", Unit::count, count_of(Count::requests, range)).wide(4.2F, 46).means("Requests that were admitted.");
+  list.add("prompt tokens", Unit::tokens, count_of(Count::prompt, range))
       .short_as("prompt")
       .wide(4.4F)
       .means("Tokens of their prompts.");
@@ -87,10 +94,10 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
   list.add("share", Unit::count, [all = range.held](const Row& row) { return Share{row.held, all}; })
       .wide(3.4F, 36)
       .means("Share of all tokens in the tree.");
-  list.add("waste", Unit::tokens, count_of(Count::wasted))
+  list.add("waste", Unit::tokens, count_of(Count::wasted, range))
       .wide(3.6F)
       .means("Tokens that were computed, never hit, and evicted.");
-  list.add("regret", Unit::tokens, count_of(Count::regretted))
+  list.add("regret", Unit::tokens, count_of(Count::regretted, range))
       .wide(3.6F)
       .means("Tokens that were evicted and computed again.");
   list.add("locked", Unit::us, [](const Row& row) { return row.locked_us; })
@@ -121,6 +128,9 @@ Listing<RequestSpan> requests_listing(const History& history) {
   list.add_in_files("hit", [](const Row& row) { return row.matched; });
   list.add_in_files("missed", [](const Row& row) { return row.missed; });
   list.add_in_files("reason", [](const Row& row) { return row.missed ? reason_name(row.reason) : ""; });
+  list.add_in_files("evicted", [](const Row& row) { return row.evicted_part; });
+  list.add_in_files("reason_of_rest",
+                    [](const Row& row) { return row.missed > row.evicted_part ? reason_name(row.rest) : ""; });
   list.add_in_files("begun_us", moment(&Row::begun, &HistoryMoment::us));
   list.add_in_files("started_us", moment(&Row::started, &HistoryMoment::us));
   list.add_in_files("computed_us", moment(&Row::computed, &HistoryMoment::us));
@@ -246,15 +256,25 @@ std::vector<TwoValues> sums_beside(const RangeFigures& range, const RangeFigures
   std::vector<TwoValues> rows = {{"commits", range.commits.commits(), whole.commits.commits()},
                                  {"time", time(range), time(whole)},
                                  {"hit rate", hit_rate(range.counts), hit_rate(whole.counts)}};
-  for (std::size_t i = 0; i < std::size(kCounts); ++i)
-    rows.push_back({kCounts[i].words, range.counts[static_cast<Count>(i)], whole.counts[static_cast<Count>(i)]});
+  for (std::size_t i = 0; i < std::size(kCounts); ++i) {
+    const auto count = static_cast<Count>(i);
+    const auto of = [&](const RangeFigures& figures) {
+      return figures.knows(count) ? Value(figures.counts[count]) : Value();
+    };
+    const Bound bound = count == Count::regretted ? whole.bound : Bound::none;
+    rows.push_back({bounded(bound, kCounts[i].words), of(range), of(whole)});
+  }
   return rows;
 }
 
 std::vector<TwoValues> missed_beside(const RangeFigures& range, const RangeFigures& whole) {
   std::vector<TwoValues> rows;
   for (std::size_t reason = 0; reason < kReasons; ++reason)
-    if (whole.missed[reason] > 0) rows.push_back({reason_name(reason), range.missed[reason], whole.missed[reason]});
+    if (whole.missed[reason] > 0) {
+      const bool came_back = reason == static_cast<std::size_t>(Miss::evicted) || reason == kFlushedReason;
+      rows.push_back({bounded(came_back ? whole.bound : Bound::none, reason_name(reason)), range.missed[reason],
+                      whole.missed[reason]});
+    }
   return rows;
 }
 
@@ -266,9 +286,12 @@ std::vector<TwoValues> evicted_beside(const RangeFigures& range, const RangeFigu
   return rows;
 }
 
-std::vector<TwoValues> estimates_beside(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size) {
-  const std::vector<WhatIf> in_range = what_if(range, page_size), all = what_if(whole, page_size);
-  const auto rate = [](const WhatIf& each) { return (each.at_most ? "at most " : "") + percent(each.hit_rate); };
+std::vector<TwoValues> estimates_beside(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size,
+                                        const std::string& group) {
+  const std::vector<WhatIf> in_range = what_if(range, page_size, group), all = what_if(whole, page_size, group);
+  const auto rate = [](const WhatIf& each) {
+    return kBoundWords[static_cast<std::size_t>(each.bound)] + percent(each.hit_rate);
+  };
   std::vector<TwoValues> rows;
   for (std::size_t i = 0; i < all.size(); ++i)
     rows.push_back({all[i].with, in_range.empty() ? Value() : Value(rate(in_range[i])), rate(all[i])});

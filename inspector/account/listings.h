@@ -17,6 +17,8 @@ namespace canopy::inspector {
 // The lists of a past: the columns that files, pages, the window and `canopy inspect` show of them, and their rows.
 // References must outlive a listing.
 
+/// Returns a figure's name with what it is: "regretted tokens, at most".
+std::string bounded(Bound bound, const char* name);
 /// Returns the share of prompt tokens that were found.
 listing::Share hit_rate(const Counts& counts);
 
@@ -67,7 +69,8 @@ listing::Listing<TwoValues> both_listing(const char* head, const char* apart);
 std::vector<TwoValues> sums_beside(const RangeFigures& range, const RangeFigures& whole);
 std::vector<TwoValues> missed_beside(const RangeFigures& range, const RangeFigures& whole);
 std::vector<TwoValues> evicted_beside(const RangeFigures& range, const RangeFigures& whole);
-std::vector<TwoValues> estimates_beside(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size);
+std::vector<TwoValues> estimates_beside(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size,
+                                        const std::string& group);
 
 /// Names of the lists that can be made from a recording: "tenants", "requests", ...
 std::span<const char* const> list_names();

@@ -59,7 +59,8 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
   sum.missed = {}, sum.evicted = {}, sum.traffic = {}, sum.kept = {};
   for (const RequestSpan& span : history.spans()) {
     if (span.tenant != tenant || !sum.commits.has(span.admitted.commit)) continue;
-    sum.missed[span.reason] += span.missed;
+    sum.missed[span.reason] += span.evicted_part;
+    sum.missed[span.rest] += span.missed - span.evicted_part;
     sum.missed[static_cast<std::size_t>(Miss::rounding)] += span.prompt - span.matched - span.missed;
   }
   for (std::vector<PrefixFigure>* prefixes : {&sum.hits, &sum.waste, &sum.regret})
@@ -68,27 +69,28 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
 
 }  // namespace
 
-std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size) {
+std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size, const std::string& group) {
   const double prompt = static_cast<double>(figures.counts[Count::prompt]);
   const std::uint64_t hit = figures.counts[Count::hit];
   std::vector<WhatIf> all;
   if (prompt == 0) return all;
-  const auto add = [&](std::string with, std::uint64_t more, bool at_most, std::string help) {
-    all.push_back({std::move(with), std::move(help), std::min(1.0, static_cast<double>(hit + more) / prompt), at_most});
+  const auto add = [&](std::string with, std::uint64_t more, Bound bound, std::string help) {
+    all.push_back({std::move(with), std::move(help), std::min(1.0, static_cast<double>(hit + more) / prompt), bound});
   };
-  add("as it was", 0, false, "Share of prompt tokens that were found.");
+  add("as it was", 0, Bound::none, "Share of prompt tokens that were found.");
   for (std::size_t i = 0; i < kLargerPools.size(); ++i) {
     if (kLargerPools[i] == kUnlimited)
-      add("no limit", figures.kept[i], false, "Nothing is evicted: all tokens that were evicted and computed again.");
+      add(group + ", no limit", figures.kept[i], figures.kept_bound,
+          "Nothing is evicted for room: all prompt tokens that were evicted so and computed again would be found.");
     else
-      add("pool +" + std::to_string(kLargerPools[i] - 100) + " %", figures.kept[i], false,
+      add(group + " +" + std::to_string(kLargerPools[i] - 100) + " %", figures.kept[i], Bound::about,
           "Estimated: a prefix would have stayed if all that was evicted between its own eviction and its return had "
           "had room too.");
   }
   if (page_size > 1)
-    add("page 1", figures.counts[Count::requests] * (page_size - 1), true,
-        "With pages of 1 token each request would find at most " + std::to_string(page_size - 1) +
-            " tokens more: a match ends at the end of a page.");
+    add("page 1", figures.counts[Count::requests] * (page_size - 1), Bound::about,
+        "With pages of 1 token each request would find up to " + std::to_string(page_size - 1) +
+            " tokens more, since a match ends at the end of a page; other pages would be evicted, too.");
   return all;
 }
 
@@ -104,6 +106,7 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
   if (first >= end) return sum;
   const std::vector<Bucket>& buckets = history.buckets();
   sum.commits = {buckets[first].commits.first, buckets[end - 1].commits.last};
+  sum.bound = history.bound(), sum.kept_bound = history.kept_bound(), sum.has_requests = history.has_requests();
   // The first operation of the range took the time since the one before it.
   sum.first_us = first > 0 ? buckets[first - 1].last_us : buckets[first].first_us;
   sum.last_us = buckets[end - 1].last_us;

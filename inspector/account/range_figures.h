@@ -36,6 +36,14 @@ struct RangeFigures {
   std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
   Histograms histograms;                          ///< samples of all tenants
 
+  Bound bound = Bound::none;       ///< what `regretted` and evicted `missed` tokens are
+  Bound kept_bound = Bound::none;  ///< what `kept` tokens of a pool without a limit are
+  bool has_requests = true;        ///< History::has_requests
+  /// Returns true if a count is known.
+  bool knows(Count count) const {
+    return has_requests || count == Count::inserted || count == Count::evicted || count == Count::regretted;
+  }
+
   std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
 };
 
@@ -43,11 +51,11 @@ struct RangeFigures {
 struct WhatIf {
   std::string with, help;
   double hit_rate = 0;
-  bool at_most = false;
+  Bound bound = Bound::none;
 };
-/// Returns what larger pools and smaller pages would have brought, first what there was. Empty if there were no
-/// prompts.
-std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size);
+/// Returns what larger pools and smaller pages would have brought, first what there was. `group`: name of the first
+/// group, whose pool it is. Empty if there were no prompts.
+std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size, const std::string& group);
 
 /// Sorts by tokens, most first.
 void sort_paid(std::vector<PaidTokens>& paid);

@@ -166,11 +166,12 @@ std::string lines(const char* head, const std::vector<TwoValues>& rows, const ch
   return html;
 }
 
-std::string figures(const RangeFigures& range, const RangeFigures& whole, std::uint32_t page_size) {
+std::string figures(const RangeFigures& range, const RangeFigures& whole, const History& history) {
   return "<div class='two'><table>" + lines("", sums_beside(range, whole)) + "</table><table>" +
          lines("missed tokens, by reason", missed_beside(range, whole)) +
          lines("evicted tokens, by cause", evicted_beside(range, whole), "", "") + "</table><table>" +
-         lines("hit rate, estimated", estimates_beside(range, whole, page_size)) + "</table></div>";
+         lines("hit rate, estimated", estimates_beside(range, whole, history.page_size(), history.group_name(0))) +
+         "</table></div>";
 }
 
 /// Draws the first rows of a list; nothing if it has none.
@@ -204,7 +205,7 @@ std::string page_of(const RangePage& page) {
       grouped(page.whole.commits.last) + ". Made by canopy inspect.</p>";
   for (const Doubt& doubt : page.doubts) html += "<p class='doubt'>Doubt: " + escaped(doubt.sentence) + "</p>";
   if (page.history.empty()) return html + "<p>The recording has no operations.</p></html>\n";
-  html += charts(page.history, page.range.commits) + figures(page.range, page.whole, page.history.page_size()) +
+  html += charts(page.history, page.range.commits) + figures(page.range, page.whole, page.history) +
           list("Tenants in the range", "", full_cells(tenants_listing(page.range), tenants_by_prompts(page.range)),
                page.range.tenants.size());
   const auto add = [&](const char* head, const char* about, std::string_view name) {

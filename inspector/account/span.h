@@ -20,8 +20,9 @@ struct RequestSpan {
   std::uint64_t id = 0;
   std::uint32_t tenant = 0;                           ///< row of History::tenants()
   std::uint32_t prompt = 0, matched = 0, missed = 0;  ///< tokens
+  std::uint32_t evicted_part = 0;                     ///< missed tokens that had been evicted
   std::uint32_t retractions = 0;
-  std::uint8_t reason = 0;  ///< reason of the missed tokens, see reason_name()
+  std::uint8_t reason = 0, rest = 0;  ///< reasons of that part, and of the rest of the missed tokens; see reason_name()
   RequestPhase phase = RequestPhase::running;
   HistoryMoment begun, admitted, started, computed, ended;  ///< computed: its whole prompt
   HistoryMoment retracted, resumed;                         ///< moments of its latest retraction

@@ -17,7 +17,7 @@ void Runs::add(std::uint32_t head, std::uint32_t tail, std::uint32_t count, Tick
   label(tail, count, false, number);
   count_in(runs_[number], true);
   ++count_;
-  if (sends()) send(runs_[number], tick);
+  if (sends()) send(runs_[number], tick), send_digests(runs_[number]);
   join(head);
 }
 
@@ -168,6 +168,15 @@ void Runs::send(const Run& run, Tick tick) {
     end = std::copy_backward(tokens.begin(), tokens.end(), end);
   }
   feed_->push_words(run.id, words_.data(), units(run.count));
+}
+
+/// Pushes the digests of the run's blocks, as far as they are pages.
+void Runs::send_digests(const Run& run) {
+  if (units(1) < FeedWriter::kDigestedPage) return;
+  digests_.resize(run.count);
+  for (std::uint32_t i = run.count, at = run.tail; i > 0; at = blocks_[at].parent)
+    digests_[--i] = XXH3_64bits_withSeed(&blocks_[at].hash, sizeof(blocks_[at].hash), feed_->digest_key());
+  feed_->push_digests(run.id, run.count, [&](std::uint32_t at) { return digests_[at]; });
 }
 
 void Runs::count_in(const Run& run, bool in) {

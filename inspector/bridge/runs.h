@@ -60,6 +60,7 @@ class Runs {
   void free_run(std::uint32_t run);
   void label(std::uint32_t from, std::uint32_t count, bool down, std::uint32_t run);
   void send(const Run& run, Tick tick);
+  void send_digests(const Run& run);
   void count_in(const Run& run, bool in);
 
   Blocks& blocks_;
@@ -71,7 +72,8 @@ class Runs {
   std::vector<std::uint32_t> lives_{0};  ///< Nodes that a slot has had so far, by slot.
   std::size_t count_ = 0;
   std::array<std::uint64_t, kMaxGroups> sums_{};
-  std::vector<std::uint32_t> words_;  ///< Words of the run that is sent; a member for its memory.
+  std::vector<std::uint32_t> words_;    ///< Words of the run that is sent; a member for its memory.
+  std::vector<std::uint64_t> digests_;  ///< Likewise of its blocks.
 };
 
 }  // namespace canopy::bridge

@@ -23,10 +23,13 @@ class Apply {
   void invalid() { ++state_.damaged; }
   /// Turns the locks reported by a keyframe into counts. Call it after the keyframe's events.
   void settle_locks();
+  /// Compares the pages of added nodes with those that were evicted. Call it after the commit's events.
+  void settle_nodes();
 
   // Nodes: apply_nodes.cpp.
   void operator()(const event::NodeAdded& added);
   void operator()(const event::NodeNamed& named);
+  void operator()(const event::NodeDigests& some);
   void operator()(const event::NodeWords& some);
   void operator()(const event::NodeSplit& split);
   void operator()(const event::NodeJoined& joined);
@@ -89,11 +92,14 @@ class Apply {
   void own(std::size_t group, Segment run, std::int64_t owner);
   void admit(MirrorRequest& request);
   void count_match(std::uint64_t node);
+  void count_work(std::uint64_t node);
   void count_tenant(const MirrorRequest& request);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
   void bury(const MirrorNode& node);
+  void set_path(MirrorNode& node) const;
   void find_reason(MirrorRequest& request);
+  void add_returned(MirrorRequest& request);
   void not_known(MirrorRequest& request) const;
 
   MirrorState& state_;

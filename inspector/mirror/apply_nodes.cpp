@@ -92,11 +92,50 @@ void Apply::operator()(const event::NodeNamed& named) {
     state_.first_pages[node->digest].push_back(node->space);
     state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
   }
-  const Ghost ghost = state_.past.revive(*node, state_.above(*node));
-  if (ghost.id == 0) return;
-  node->lineage = ghost.lineage;
-  if (watcher_ && !state_.now.keyframe) watcher_->returned(*node, ghost);
-  if (state_.now.revived.id == 0) state_.now.revived = ghost;
+  node->page_digests = {static_cast<std::uint32_t>(node->digest)};
+  set_path(*node);
+  state_.now.fresh.push_back(node->id);
+}
+
+/// Digests arrive in order from page 1: a damaged recording cannot make room for pages that it does not contain.
+void Apply::operator()(const event::NodeDigests& some) {
+  MirrorNode* node = state_.writable(bits(some.node));
+  if (!node || some.place != node->page_digests.size()) return;
+  const std::size_t pages = node->length / state_.page_size;
+  for (const std::uint32_t digest : some.digests)
+    if (node->page_digests.size() < pages) node->page_digests.push_back(digest);
+}
+
+void Apply::set_path(MirrorNode& node) const {
+  node.path = state_.above(node);
+  for (std::size_t i = 0; i < node.page_digests.size(); ++i) {
+    node.path = mix_path(node.path, node.page_digests[i]);
+    if (i == 0) node.lineage = node.path;
+  }
+  if (node.page_digests.size() * std::uint64_t{state_.page_size} < node.length) node.path = node.lineage;
+}
+
+void Apply::settle_nodes() {
+  CommitSoFar& now = state_.now;
+  for (const std::uint64_t id : now.fresh) {
+    MirrorNode* const node = state_.writable(id);
+    if (!node) continue;
+    const std::size_t pages = node->length / state_.page_size;
+    // Small pages have no digests of their own: those of the words serve as well, since all nodes have them then.
+    if (node->page_digests.size() < pages && node->words.size() == node->length) {
+      node->page_digests.assign(pages, 0);
+      for (std::size_t i = 0; i < pages * state_.page_size; ++i) {
+        std::uint32_t& digest = node->page_digests[i / state_.page_size];
+        digest = static_cast<std::uint32_t>(mix_path(digest, node->words[i]));
+      }
+    }
+    set_path(*node);
+    const std::size_t known = now.returned.size();
+    state_.past.revive(*node, state_.above(*node), state_.page_size, now.returned);
+    for (std::size_t i = known; watcher_ && !now.keyframe && i < now.returned.size(); ++i)
+      watcher_->returned(*node, now.returned[i], now.line.fetch);
+  }
+  now.fresh.clear();
 }
 
 /// Words arrive in order from the first: a damaged recording cannot make room for words that it does not contain.
@@ -111,6 +150,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   NodeBlocks& nodes = state_.nodes;
   const std::uint32_t lower = slot_of(split.node), upper = slot_of(split.upper);
   const Units units = split.units;
+  settle_nodes();
   if (!state_.find(bits(split.node)) || upper == 0 || upper >= kMostSlots || units == 0 ||
       units >= nodes[lower].length || nodes[upper].id)
     return;
@@ -125,6 +165,9 @@ void Apply::operator()(const event::NodeSplit& split) {
   above.added_at = state_.commits + 1;
   above.inserts = split.inserts;
   above.words.resize(std::min<std::size_t>(above.words.size(), units));
+  const std::size_t pages = std::min<std::size_t>(above.page_digests.size(), units / state_.page_size);
+  const bool has_rest = pages < below.page_digests.size();
+  above.page_digests.resize(std::max<std::size_t>(pages, std::min<std::size_t>(1, above.page_digests.size())));
   // The upper part takes the lower part's place among its siblings.
   MirrorSpace& space = state_.space_of(below);
   (below.prev ? nodes[below.prev].next : below.parent ? nodes[below.parent].first_child : space.first_child) = upper;
@@ -133,6 +176,13 @@ void Apply::operator()(const event::NodeSplit& split) {
   below.next = below.prev = 0;
   below.begin += units;
   below.length -= units;
+  // Without its own digests, the lower part keeps the digest of the whole: it is found again if the same cut comes
+  // back.
+  if (has_rest && pages > 0)
+    below.page_digests.erase(below.page_digests.begin(),
+                             below.page_digests.begin() + static_cast<std::ptrdiff_t>(pages));
+  set_path(above);
+  set_path(below);
   below.words.erase(below.words.begin(), below.words.begin() + static_cast<std::ptrdiff_t>(
                                                                    std::min<std::size_t>(below.words.size(), units)));
   for (std::size_t g = 0; g < groups(); ++g)
@@ -167,6 +217,7 @@ void Apply::report_removal(const MirrorNode& node) const {
 void Apply::operator()(const event::NodeJoined& joined) {
   NodeBlocks& nodes = state_.nodes;
   const std::uint32_t upper = slot_of(joined.node), lower = slot_of(joined.child);
+  settle_nodes();
   if (!state_.find(bits(joined.node)) || !state_.find(bits(joined.child))) return;
   MirrorNode& above = nodes[upper];
   MirrorNode& below = nodes[lower];
@@ -178,6 +229,9 @@ void Apply::operator()(const event::NodeJoined& joined) {
     above.pages.push_back(run);
   }
   if (above.words.size() == above.length) above.words.insert(above.words.end(), below.words.begin(), below.words.end());
+  if (above.page_digests.size() == places)
+    above.page_digests.insert(above.page_digests.end(), below.page_digests.begin(), below.page_digests.end());
+  above.path = below.path;
   if (below.brought.until > below.brought.from) {
     // If the two parts are not adjacent, one of them is dropped: less is known, but nothing wrong.
     const bool meet = above.brought.until >= below.brought.from && above.brought.until > above.brought.from;
@@ -193,6 +247,7 @@ void Apply::operator()(const event::NodeJoined& joined) {
 }
 
 void Apply::operator()(const event::NodeRemoved& removed) {
+  settle_nodes();
   MirrorNode* found = state_.writable(bits(removed.node));
   if (!found || found->children > 0) return;
   MirrorNode& node = *found;
@@ -284,13 +339,19 @@ void Apply::operator()(const event::NodeRanked& ranked) {
 
 /// Keeps what identifies the node if it comes back.
 void Apply::bury(const MirrorNode& node) {
-  const bool flushed = state_.now.line.operation == Operation::flush;
-  if (!state_.past.bury(node, state_.above(node), state_.tick, state_.evicted_tokens,
-                        flushed ? kFlushPolicy : state_.pools[0].policy))
-    state_.horizon = {Miss::forgotten, state_.tick};
+  const Operation operation = state_.now.line.operation;
+  Eviction eviction{.node = node.id,
+                    .commit = state_.commits + 1,
+                    .operation = operation,
+                    .tick = state_.tick,
+                    .evicted_before = state_.evicted_tokens,
+                    .unmatched = node.matches == 0 && !node.reported_late,
+                    .policy = operation == Operation::flush ? kFlushPolicy : state_.pools[0].policy};
+  if (!state_.past.bury(node, std::move(eviction))) state_.horizon = {Miss::forgotten, state_.tick};
 }
 
 void Apply::operator()(const event::Cleared&) {
+  settle_nodes();
   state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
     report_removal(std::as_const(state_.nodes)[slot]);

@@ -63,14 +63,15 @@ void Apply::operator()(const event::NodePages& pages) {
   MirrorNode* node = state_.writable(static_cast<std::uint64_t>(pages.node));
   if (!node) return;
   const std::size_t g = pages.group;
+  using Filled = CommitSoFar::Filled;
   if (!node->has(g)) {
-    using Filled = CommitSoFar::Filled;
     state_.now.filled = node->lost >> g & 1   ? Filled::lost
                         : node->reported_late ? Filled::not_known
                                               : Filled::never_kept;
     node->resident = static_cast<std::uint16_t>(node->resident | 1U << g);
     node->lost = static_cast<std::uint16_t>(node->lost & ~(1U << g));
     count(*node, g, true);
+    if (watcher_ && !state_.now.keyframe) watcher_->filled(*node, g, state_.now.filled == Filled::lost);
   }
   // The pages are reported again from the start: they were relocated.
   if (std::any_of(node->pages.begin(), node->pages.end(),

@@ -32,13 +32,14 @@ void Apply::operator()(const event::RequestBegun& begun) {
   request.computed = request.committed = request.matched;
   state_.now.line.request = request.id;
   if (request.fetch) {
-    request.miss = Miss::none;
+    request.miss = request.rest = Miss::none;
     state_.now.line.fetch = true;
     return;
   }
-  if (state_.now.keyframe && request.miss == Miss::unknown) not_known(request);
-  if (request.miss == Miss::unknown && request.matched >= request.reusable(state_.page_size))
-    request.miss = Miss::rounding;
+  if (state_.now.keyframe && request.rest == Miss::unknown) not_known(request);
+  if (request.rest == Miss::unknown && request.matched >= request.reusable(state_.page_size))
+    request.rest = Miss::rounding;
+  if (request.miss == Miss::unknown) request.miss = request.rest;
   state_.requests.recall(request);
   ++state_.running;
   if (!again && begun.node != NodeId{} && request.matched > 0) {
@@ -47,6 +48,7 @@ void Apply::operator()(const event::RequestBegun& begun) {
   }
   if (!again) {
     state_.work += request.prompt;
+    if (!state_.now.keyframe) count_work(request.last_node);
     if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
   }
   if (!begun.waits && !request.admitted()) admit(request);
@@ -56,8 +58,10 @@ void Apply::operator()(const event::RequestAdmitted& admitted) {
   MirrorRequest* const request = state_.requests.find(admitted.request);
   if (!request || request->fetch || request->admitted() || request->ended()) return;
   request->matched = admitted.matched;
-  if (request->miss == Miss::unknown || request->miss == Miss::rounding)  // the match may be another one by now
-    request->miss = request->matched >= request->reusable(state_.page_size) ? Miss::rounding : Miss::unknown;
+  const bool open = request->miss == request->rest;  // nothing of it is known to have been evicted
+  if (request->rest == Miss::unknown || request->rest == Miss::rounding)  // the match may be another one by now
+    request->rest = request->matched >= request->reusable(state_.page_size) ? Miss::rounding : Miss::unknown;
+  if (open) request->miss = request->rest;
   state_.requests.recall(*request);
   state_.now.line.request = request->id;
   admit(*request);
@@ -75,6 +79,13 @@ void Apply::admit(MirrorRequest& request) {
   if (watcher_) watcher_->admitted(request);
 }
 
+/// Sets the time of the last use in requested work: its user's own prompt did not come after it.
+void Apply::count_work(std::uint64_t node) {
+  if (!state_.find(node)) return;
+  for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent)
+    state_.nodes[at].used_work = state_.work;
+}
+
 /// Counts a match that ended with this node. The lock of a match is reported before its request.
 void Apply::count_match(std::uint64_t node) {
   if (!state_.find(node)) return;
@@ -90,6 +101,8 @@ void Apply::operator()(const event::RequestProgress& progress) {
   MirrorRequest& request = *found;
   state_.now.line.request = request.id;
   state_.now.line.fetch = request.fetch;
+  settle_nodes();
+  if (!request.fetch && !request.recalled && !state_.now.returned.empty()) add_returned(request);
   request.computed = progress.computed;
   request.known = progress.tokens;
   if (ends(progress.phase)) {
@@ -120,7 +133,9 @@ void Apply::operator()(const event::RequestProgress& progress) {
     }
   if (state_.now.locked_node) request.last_node = state_.now.locked_node;
   request.phase = progress.phase;
-  if (progress.phase == RequestPhase::committed && request.miss == Miss::unknown) find_reason(request);
+  // What it adds later was not inserted by another request meanwhile.
+  const bool open = request.rest == Miss::unknown || (request.rest == Miss::none && state_.now.line.added > 0);
+  if (progress.phase == RequestPhase::committed && open && !request.recalled) find_reason(request);
   if (watcher_ && !state_.now.keyframe && !request.fetch) watcher_->progressed(request);
 }
 
@@ -128,8 +143,8 @@ void Apply::operator()(const event::RequestProgress& progress) {
 /// not see may explain the miss.
 void Apply::not_known(MirrorRequest& request) const {
   if (state_.horizon.before == Miss::never_seen) return;
-  request.miss = state_.horizon.before;
-  request.missed_since = state_.horizon.tick;
+  request.rest = state_.horizon.before;
+  request.rest_since = state_.horizon.tick;
 }
 
 /// Finds the reason after the request's first insert: the insert's effect on the tree shows why the match found no more
@@ -137,27 +152,41 @@ void Apply::not_known(MirrorRequest& request) const {
 void Apply::find_reason(MirrorRequest& request) {
   const CommitSoFar& now = state_.now;
   if (!state_.no_nodes.empty()) {
-    request.miss = Miss::no_nodes;
-  } else if (now.revived.id) {
-    request.miss = Miss::evicted;
-    request.missed_since = now.revived.evicted_at;
-    request.missed_tokens = now.revived.length;
-    request.missed_policy = now.revived.policy;
+    request.rest = Miss::no_nodes;
   } else if (now.filled != CommitSoFar::Filled::nothing) {
-    request.miss = now.filled == CommitSoFar::Filled::lost ? Miss::tombstone : Miss::never_kept;
+    request.rest = now.filled == CommitSoFar::Filled::lost ? Miss::tombstone : Miss::never_kept;
     // The tokens that it added below may have been evicted before.
     if (now.filled == CommitSoFar::Filled::not_known || now.line.added > 0) not_known(request);
   } else if (now.line.added > 0) {
-    request.miss = Miss::never_seen;
+    request.rest = Miss::never_seen;
     if (const auto same = state_.first_pages.find(now.fresh_digest);
         now.fresh_digest && same != state_.first_pages.end())
       for (const NamespaceId space : same->second)
-        if (space != now.fresh_space) request.miss = Miss::other_space, request.missed_space = space;
+        if (space != now.fresh_space) request.rest = Miss::other_space, request.missed_space = space;
     not_known(request);  // they may have been here as well
   } else {
-    request.miss = Miss::none;
+    request.rest = Miss::none;
   }
+  if (request.missed_tokens == 0) request.miss = request.rest;
   state_.requests.keep_verdict(request);
+}
+
+/// Adds the part of its prompt that this commit brought back.
+void Apply::add_returned(MirrorRequest& request) {
+  const std::uint64_t from = request.matched, until = request.reusable(state_.page_size);
+  for (CommitSoFar& now = state_.now; now.judged < now.returned.size(); ++now.judged) {
+    const Returned& part = now.returned[now.judged];
+    const std::uint64_t first = std::max<std::uint64_t>(part.begin, from),
+                        end = std::min(std::uint64_t{part.begin} + part.length, until);
+    if (first >= end) continue;
+    request.at_most |= part.at_most;
+    if (request.missed_tokens == 0) {
+      request.miss = Miss::evicted;
+      request.missed_since = part.tick, request.missed_policy = part.policy;
+    }
+    request.missed_tokens += static_cast<Units>(end - first);
+    state_.requests.keep_verdict(request);
+  }
 }
 
 }  // namespace canopy::inspector

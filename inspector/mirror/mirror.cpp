@@ -91,6 +91,7 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
     if (sizes_a_pool(event)) apply.event(event);
   for (const Event& event : events)
     if (!sizes_a_pool(event)) apply.event(event);
+  apply.settle_nodes();
   if (keyframe) {
     apply.settle_locks();
     in_step_ = true;
@@ -137,7 +138,8 @@ void Mirror::begin_again(const event::Commit& end) {
   for (MirrorRequest& request : state_.requests.all()) {
     if (request.ended()) continue;
     request.ended_at = state_.commits + 1;
-    if (request.miss == Miss::unknown) request.miss = Miss::lost_in_lap, request.missed_since = end.tick;
+    if (request.rest == Miss::unknown) request.rest = Miss::lost_in_lap, request.rest_since = end.tick;
+    if (request.miss == Miss::unknown) request.miss = request.rest;
   }
 }
 

@@ -111,6 +111,8 @@ class Mirror {
   const MirrorRequest* request(std::uint64_t id) const { return state_.requests.find(id); }
   /// Returns the reason of a miss as a sentence for people.
   std::string why_missed(const MirrorRequest& request) const;
+  /// Returns the reason for the tokens that had not been evicted.
+  std::string why_not_found(const MirrorRequest& request) const;
   /// Returns the most tokens that the request could have found.
   std::uint32_t reusable(const MirrorRequest& request) const { return request.reusable(page_size()); }
   /// Returns the misses of the remembered requests, of one namespace or all; most tokens first. `counts`: chooses the
@@ -126,6 +128,8 @@ class Mirror {
   std::vector<NodeMoment> history(std::uint64_t node) const { return state_.past.history(node); }
 
   const std::deque<NodeMoment>& moments() const { return state_.past.moments(); }  ///< oldest first
+  /// Returns true if evicted nodes were too many to remember: what came back may be more.
+  bool has_forgotten() const { return state_.horizon.before == Miss::forgotten; }
   /// See MirrorPast::ghost.
   const Ghost* ghost(std::uint64_t node) const { return state_.past.ghost(node); }
 

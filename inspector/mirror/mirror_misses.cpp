@@ -27,7 +27,8 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,
   for (const MirrorRequest& request : requests()) {
     if (!request.admitted() || (space && request.space != *space) || (counts && !counts(request))) continue;
     add(Miss::rounding, {}, request.rounding(page_size()));
-    add(request.miss, request.missed_policy, request.missed(page_size()));
+    if (request.missed_tokens > 0) add(Miss::evicted, request.missed_policy, request.missed_evicted(page_size()));
+    add(request.rest, {}, request.missed_rest(page_size()));
   }
   std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
     return std::tie(b.tokens, a.miss, a.policy) < std::tie(a.tokens, b.miss, b.policy);
@@ -36,7 +37,18 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,
 }
 
 std::string Mirror::why_missed(const MirrorRequest& request) const {
-  switch (request.miss) {
+  const std::uint32_t rest = request.missed_rest(page_size());
+  if (request.missed_tokens == 0) return why_not_found(request);
+  const std::string evicted = "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy +
+                              ": " + (request.at_most ? "at most " : "") +
+                              grouped(request.missed_evicted(page_size())) + " tokens from depth " +
+                              grouped(request.matched) + " on";
+  if (rest == 0 || request.rest == Miss::unknown) return evicted;
+  return evicted + "; the " + grouped(rest) + " tokens behind them: " + why_not_found(request);
+}
+
+std::string Mirror::why_not_found(const MirrorRequest& request) const {
+  switch (request.rest) {
     case Miss::unknown:
       return request.ended() ? "it ended before it inserted anything" : "not known until it inserts something";
     case Miss::none:
@@ -44,8 +56,7 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
     case Miss::never_seen:
       return "no request inserted such a continuation before";
     case Miss::evicted:
-      return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
-             grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
+      return "evicted";
     case Miss::other_space:
       return "it is cached in namespace " + space_name(request.missed_space) + ", and namespaces share no prefixes";
     case Miss::tombstone:
@@ -55,15 +66,15 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
     case Miss::rounding:
       return "less than a page was left to find";
     case Miss::before_attach:
-      return "not known: before attaching. It has not been here since then, tick " + grouped(request.missed_since) +
+      return "not known: before attaching. It has not been here since then, tick " + grouped(request.rest_since) +
              "; it may have been here and evicted before";
     case Miss::lost_in_lap:
-      return "not known: lost in a lap. Events were lost up to tick " + grouped(request.missed_since) +
+      return "not known: lost in a lap. Events were lost up to tick " + grouped(request.rest_since) +
              ", and it has not been here since then";
     case Miss::no_nodes:
       return "not known: " + state_.no_nodes;
     case Miss::forgotten:
-      return "not known: forgotten. It has not been here since tick " + grouped(request.missed_since) +
+      return "not known: forgotten. It has not been here since tick " + grouped(request.rest_since) +
              ", and the evictions before that were too many to remember";
   }
   return {};

@@ -41,7 +41,11 @@ struct MirrorNode {
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
-  std::uint64_t lineage = 0;    ///< id of its first known node; a node that came back takes its ghost's lineage
+  /// Digests of its pages: all of them, or only the first if the feed sends no more (event::NodeDigests).
+  std::vector<std::uint32_t> page_digests;
+  /// Hashes of its path (mix_path) up to the end of its first page, and up to its own end. The lineage is the same
+  /// whenever that page comes back. The path is the lineage if not all digests are known.
+  std::uint64_t lineage = 0, path = 0;
   std::uint64_t added_at = 0;   ///< commit number
   std::uint64_t added_us = 0;   ///< engine's clock, or kTimeNotKnown
   std::uint64_t used_us = 0;    ///< last use, or added_us before the first; may be kTimeNotKnown
@@ -62,6 +66,13 @@ struct MirrorNode {
     return last > first ? last - first : 0;
   }
 };
+
+/// Returns the hash of a path that continues by a page with this digest.
+constexpr std::uint64_t mix_path(std::uint64_t path, std::uint32_t digest) {
+  std::uint64_t hash = (path ^ digest) * 0x9E3779B97F4A7C15U;
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93U;
+  return hash ^ hash >> 32;
+}
 
 /// Nodes by slot.
 class NodeBlocks : public SharedBlocks<MirrorNode, 256> {

@@ -1,12 +1,13 @@
 #include "mirror_past.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace canopy::inspector {
 namespace {
 
 constexpr std::size_t kSamplesKept = 8192, kMomentsKept = std::size_t{1} << 16, kGhostsKept = std::size_t{1} << 20,
-                      kLogKept = 4096;
+                      kDigestsKept = std::size_t{1} << 25, kLogKept = 4096;
 
 }  // namespace
 
@@ -28,18 +29,55 @@ void MirrorPast::remember(const NodeMoment& moment) {
   if (moments_.size() > kMomentsKept) moments_.pop_front();
 }
 
-bool MirrorPast::bury(const MirrorNode& node, std::uint64_t above, Tick now, std::uint64_t before,
-                      const std::string& policy) {
-  const bool room = ghosts_.size() < kGhostsKept;
-  if (!room) ghosts_.clear();
-  ghosts_.insert_or_assign({above, node.digest, node.begin},
-                           Ghost{node.id, node.lineage, node.begin, node.length, now, before, policy});
+bool MirrorPast::bury(const MirrorNode& node, Eviction eviction) {
+  const bool room = ghosts_.size() < kGhostsKept && digests_ < kDigestsKept;
+  if (!room) ghosts_.clear(), digests_ = 0;
+  Ghost& ghost = ghosts_[node.lineage];
+  digests_ += node.page_digests.size() - ghost.digests.size();
+  static_cast<Eviction&>(ghost) = std::move(eviction);
+  ghost.begin = node.begin, ghost.length = node.length, ghost.digests = node.page_digests;
   return room;
 }
 
-Ghost MirrorPast::revive(const MirrorNode& node, std::uint64_t above) {
-  const auto found = ghosts_.extract({above, node.digest, node.begin});
-  return found ? found.mapped() : Ghost{};
+void MirrorPast::revive(const MirrorNode& node, std::uint64_t above, Units page, std::vector<Returned>& parts) {
+  const std::vector<std::uint32_t>& digests = node.page_digests;
+  const bool is_known = digests.size() * std::uint64_t{page} >= node.length;
+  for (std::size_t at = 0; at < digests.size();) {
+    const auto found = ghosts_.find(mix_path(above, digests[at]));
+    if (found == ghosts_.end()) return;
+    Ghost& ghost = found->second;
+    std::size_t same = 0;
+    for (; at + same < digests.size() && same < ghost.digests.size(); ++same) {
+      if (digests[at + same] != ghost.digests[same]) break;
+      above = mix_path(above, digests[at + same]);
+    }
+    if (same == 0) return;
+    const Units begin = node.begin + static_cast<Units>(at) * page, left = node.end() - begin;
+    const auto sure = static_cast<Units>(std::min<std::uint64_t>(left, std::uint64_t{same} * page));
+    const bool is_ghost_known = ghost.digests.size() * std::uint64_t{page} >= ghost.length;
+    Returned& part = parts.emplace_back();
+    part.begin = begin, part.length = sure;
+    if (!is_known || !is_ghost_known) {
+      part.length = std::max(sure, std::min(left, ghost.length));
+      part.at_most = part.length > sure;
+    }
+    digests_ -= ghost.digests.size();
+    if (!is_known || !is_ghost_known || same == ghost.digests.size()) {
+      static_cast<Eviction&>(part) = std::move(ghost);
+      ghosts_.erase(found);
+      if (!is_known) return;
+    } else {
+      static_cast<Eviction&>(part) = ghost;
+      Ghost rest = std::move(ghost);
+      ghosts_.erase(found);
+      rest.begin += sure, rest.length -= sure;
+      rest.digests.erase(rest.digests.begin(), rest.digests.begin() + static_cast<std::ptrdiff_t>(same));
+      digests_ += rest.digests.size();
+      const std::uint64_t place = mix_path(above, rest.digests.front());
+      ghosts_.insert_or_assign(place, std::move(rest));
+    }
+    at += same;
+  }
 }
 
 std::vector<NodeMoment> MirrorPast::history(std::uint64_t node) const {
@@ -51,14 +89,14 @@ std::vector<NodeMoment> MirrorPast::history(std::uint64_t node) const {
 
 const Ghost* MirrorPast::ghost(std::uint64_t node) const {
   for (const auto& [place, ghost] : ghosts_)
-    if (ghost.id == node) return &ghost;
+    if (ghost.node == node) return &ghost;
   return nullptr;
 }
 
 std::size_t MirrorPast::bytes() const {
   constexpr std::size_t kEntry = 64;  // an entry of a hash table, with its key
   return samples_.size() * sizeof(Sample) + log_.size() * sizeof(LogLine) + moments_.size() * sizeof(NodeMoment) +
-         ghosts_.size() * (sizeof(Ghost) + kEntry);
+         ghosts_.size() * (sizeof(Ghost) + kEntry) + digests_ * sizeof(std::uint32_t);
 }
 
 }  // namespace canopy::inspector

@@ -61,16 +61,30 @@ struct Difference {
   std::uint64_t added_tokens = 0, evicted_tokens = 0, changed_tokens = 0;
 };
 
-/// Ghost::policy of a flushed node.
+/// Eviction::policy of a flushed node.
 inline constexpr const char* kFlushPolicy = "a flush";
 
-/// An evicted node, kept so that the mirror recognises it when a request inserts it again.
-struct Ghost {
-  std::uint64_t id = 0, lineage = 0;  ///< id 0: no ghost
-  Units begin = 0, length = 0;
-  Tick evicted_at = 0;
+/// How tokens left the tree.
+struct Eviction {
+  std::uint64_t node = 0;  ///< id of the node that had them
+  std::uint64_t commit = 0;
+  Operation operation{};
+  Tick tick = 0;
   std::uint64_t evicted_before = 0;  ///< tokens that were evicted before it (Mirror::evicted_tokens)
+  bool unmatched = false;            ///< true if no request had found the node since it was added
   std::string policy;                ///< policy that chose it, or kFlushPolicy
+};
+
+/// Evicted pages of one node, kept so that the mirror recognises them when a request inserts them again.
+struct Ghost : Eviction {
+  Units begin = 0, length = 0;
+  std::vector<std::uint32_t> digests;  ///< MirrorNode::page_digests
+};
+
+/// A part of a new node that had been evicted.
+struct Returned : Eviction {
+  Units begin = 0, length = 0;
+  bool at_most = false;  ///< true if only its first page is known to be the same
 };
 
 /// The remembered past: samples, lines, moments of nodes, and evicted nodes. Each list is bounded.
@@ -79,12 +93,11 @@ class MirrorPast {
   void add(const Sample& sample);
   void add(const LogLine& line);
   void remember(const NodeMoment& moment);
-  /// Remembers an evicted node. `above`: MirrorState::above; `before`: Ghost::evicted_before. Returns false if there
-  /// was no room: all earlier ghosts were then forgotten.
-  bool bury(const MirrorNode& node, std::uint64_t above, Tick now, std::uint64_t before, const std::string& policy);
-  /// Removes and returns the ghost of a node that came back; id 0 if there is none. When the node takes over the
-  /// ghost's lineage, ghosts below the ghost are below the node.
-  Ghost revive(const MirrorNode& node, std::uint64_t above);
+  /// Remembers an evicted node. Returns false if there was no room: all earlier ghosts were then forgotten.
+  bool bury(const MirrorNode& node, Eviction eviction);
+  /// Finds the parts of a new node that had been evicted, and forgets that they were. `above`: path above the node;
+  /// `page`: tokens of a page. What is left of a ghost stays one.
+  void revive(const MirrorNode& node, std::uint64_t above, Units page, std::vector<Returned>& parts);
 
   bool wants_sample(std::uint64_t commit) const { return commit % sample_every_ == 0; }
   const std::vector<Sample>& samples() const { return samples_; }
@@ -100,18 +113,9 @@ class MirrorPast {
   std::uint64_t sample_every_ = 1;
   std::deque<LogLine> log_;
   std::deque<NodeMoment> moments_;
-  /// A ghost is recognised by its parent and the digest of its first page.
-  struct Place {
-    std::uint64_t above = 0, digest = 0;
-    Units begin = 0;
-    friend bool operator==(const Place&, const Place&) = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Place& place) const {
-      return static_cast<std::size_t>((place.above * 0x9E3779B97F4A7C15U ^ place.digest) + place.begin);
-    }
-  };
-  std::unordered_map<Place, Ghost, Hash> ghosts_;
+  /// By the path up to the end of its first page. No page is in two ghosts.
+  std::unordered_map<std::uint64_t, Ghost> ghosts_;
+  std::size_t digests_ = 0;  ///< of all ghosts
 };
 
 }  // namespace canopy::inspector

@@ -23,7 +23,9 @@ namespace canopy::inspector {
   X(none, "inserted_meanwhile", "inserted meanwhile", "Another request inserted the rest while this one computed it.") \
   X(never_seen, "never_seen", "never seen",                                                                            \
     "No request had inserted such a continuation: no cache could have contained it.")                                  \
-  X(evicted, "evicted", "evicted", "It was here and was evicted: a larger pool or another policy might have kept it.") \
+  X(evicted, "evicted", "evicted",                                                                                     \
+    "It was here and was evicted: a larger pool or another policy might have kept it. "                                \
+    "What the request would have found of it; the rest of its prompt has a reason of its own.")                        \
   X(other_space, "other_namespace", "other namespace",                                                                 \
     "It is here in another namespace, and namespaces share no prefixes.")                                              \
   X(tombstone, "window_tombstone", "window tombstone",                                                                 \
@@ -72,11 +74,14 @@ struct Horizon {
   Tick tick = 0;
 };
 
-/// The reason of a miss and what is known about it.
+/// The reasons of a miss and what is known about it: a part that was evicted, and the rest.
 struct Verdict {
-  Miss miss = Miss::unknown;
-  Tick missed_since = 0;       ///< time of the eviction; if unknown, the horizon
-  Units missed_tokens = 0;     ///< evicted tokens of the miss, as far as known
+  Miss miss = Miss::unknown;   ///< of the evicted part, if there is one; otherwise `rest`
+  Miss rest = Miss::unknown;   ///< of all tokens that were not evicted
+  Tick missed_since = 0;       ///< time of the eviction of the evicted part
+  Tick rest_since = 0;         ///< if `rest` is unknown: time from which on all is known
+  Units missed_tokens = 0;     ///< evicted tokens of the miss
+  bool at_most = false;        ///< true if fewer may have been evicted: the feed does not identify each page
   NamespaceId missed_space{};  ///< for other_space: the namespace that has it
   std::string missed_policy;   ///< for evicted: the policy's name, or a flush
 };
@@ -102,7 +107,8 @@ struct MirrorRequest : Verdict {
   std::uint64_t admitted_at = 0;
   std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: unknown
   std::uint32_t retractions = 0;
-  bool fetch = false;  ///< true for a fetch from the tier below instead of a client's request; it counts nowhere
+  bool recalled = false;  ///< true if its verdict was learned before
+  bool fetch = false;     ///< true for a fetch from the tier below instead of a client's request; it counts nowhere
   std::uint64_t last_node = 0;  ///< deepest node of its latest lock; 0: none known
   std::vector<PageRun> pages;   ///< pages that it owns
   bool ended() const { return ended_at != 0; }
@@ -110,6 +116,9 @@ struct MirrorRequest : Verdict {
   /// Returns the tokens that it could have found but did not, and the tokens of its last page, which no match can
   /// return.
   std::uint32_t missed(Units page_size) const { return reusable(page_size) - std::min(matched, reusable(page_size)); }
+  /// Returns the missed tokens that had been evicted, and those of them that had not.
+  std::uint32_t missed_evicted(Units page_size) const { return std::min(missed(page_size), missed_tokens); }
+  std::uint32_t missed_rest(Units page_size) const { return missed(page_size) - missed_evicted(page_size); }
   std::uint32_t rounding(Units page_size) const {
     return prompt - std::max(reusable(page_size), std::min(matched, prompt));
   }

@@ -41,7 +41,7 @@ void MirrorRequests::clear() {
 void MirrorRequests::recall(MirrorRequest& request) const {
   if (!learned_) return;
   if (const auto known = learned_->find(request.id); known != learned_->end())
-    static_cast<Verdict&>(request) = known->second;
+    static_cast<Verdict&>(request) = known->second, request.recalled = true;
 }
 
 void MirrorRequests::keep_verdict(const MirrorRequest& request) {

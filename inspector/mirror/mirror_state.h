@@ -30,9 +30,11 @@ struct MirrorSpace {
 /// Effects so far of the commit that is being applied.
 struct CommitSoFar {
   LogLine line;
-  bool keyframe = false;  ///< true: it reports the present state, not events
-  Ghost revived{};        ///< evicted node that came back; id 0: none
-  bool totalled = false;  ///< true if Totals arrived
+  bool keyframe = false;             ///< true: it reports the present state, not events
+  std::vector<std::uint64_t> fresh;  ///< ids of added nodes whose pages were not yet compared with ghosts
+  std::vector<Returned> returned;    ///< parts of added nodes that had been evicted
+  std::size_t judged = 0;            ///< those of them that count for a request's verdict already
+  bool totalled = false;             ///< true if Totals arrived
   /// A node got pages of a group in which it had none: again or for the first time.
   enum class Filled : std::uint8_t { nothing, lost, never_kept, not_known } filled = Filled::nothing;
   std::uint64_t fresh_digest = 0;  ///< digest of the first page of a node added below a root; 0: none
@@ -87,9 +89,9 @@ struct MirrorState {
     return id != 0 && node.id == id ? &node : nullptr;
   }
   MirrorNode* writable(std::uint64_t id) { return find(id) ? &nodes[slot_of(NodeId{id})] : nullptr; }
-  /// Returns the parent's lineage; for a namespace's root nodes, a number that no node has.
+  /// Returns the path above a node; for a namespace's root nodes, a number of the namespace.
   std::uint64_t above(const MirrorNode& node) const {
-    return node.parent ? nodes[node.parent].lineage : ~static_cast<std::uint64_t>(node.space);
+    return node.parent ? nodes[node.parent].path : ~static_cast<std::uint64_t>(node.space);
   }
   /// Returns true if the node waits to be evicted.
   bool waits(const MirrorNode& node, std::size_t group) const {

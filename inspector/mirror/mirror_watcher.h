@@ -6,10 +6,10 @@
 
 namespace canopy::inspector {
 
-struct Ghost;
 struct LogLine;
 struct MirrorNode;
 struct MirrorRequest;
+struct Returned;
 
 /// Called by a mirror for each effect that it applies, in order. Keeps figures up to date without a walk over the whole
 /// tree. For a keyframe only begin_again(), added(), named() and committed() are called.
@@ -35,8 +35,13 @@ class MirrorWatcher {
   virtual void admitted([[maybe_unused]] const MirrorRequest& request) {}
   /// Called when the request progressed or ended. Its verdict is final once it is not Miss::unknown.
   virtual void progressed([[maybe_unused]] const MirrorRequest& request) {}
-  /// Called after added() when the node had been evicted and is inserted again.
-  virtual void returned([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] const Ghost& ghost) {}
+  /// Called after added() for each part of the node that had been evicted. `fetched`: a fetch brought it from a tier
+  /// below; otherwise it was computed again.
+  virtual void returned([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] const Returned& part,
+                        [[maybe_unused]] bool fetched) {}
+  /// Called when a node that had lost its pages of a group, or never had any, has got them.
+  virtual void filled([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] std::size_t group,
+                      [[maybe_unused]] bool lost) {}
   /// Called when tokens left a tenant for another one, after left() for their nodes. Numbers of Mirror::tenants().
   virtual void paid([[maybe_unused]] std::uint32_t from, [[maybe_unused]] std::uint32_t taker,
                     [[maybe_unused]] std::uint64_t tokens) {}

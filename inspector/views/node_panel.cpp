@@ -218,9 +218,9 @@ class NodePanel final : public Panel {
     });
     const bool then = removed != history_.rend();
     std::string words = fmt::format("Node {} ", node_name(id));
-    if (ghost_.id != 0)
+    if (ghost_.node != 0)
       words += fmt::format("was evicted by {} at tick {}, {} ticks ago. It was {}, depth {} to {}.", ghost_.policy,
-                           grouped(ghost_.evicted_at), grouped(mirror.tick() - ghost_.evicted_at),
+                           grouped(ghost_.tick), grouped(mirror.tick() - ghost_.tick),
                            plural(ghost_.length, "token"), grouped(ghost_.begin),
                            grouped(std::uint64_t{ghost_.begin} + ghost_.length));
     else words += then ? "was evicted." : "does not exist at this moment, and nothing is remembered about it.";

@@ -1,8 +1,8 @@
 #include "range_summary.h"
 
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 
 #include <algorithm>
 #include <string>
@@ -54,7 +54,9 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole,
   if (requests && !mirror.reports_uses()) lines.push_back({"  never hit", "-", "-", kNoUses});
   else
     add_of_requests("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
-  add_of_requests("came back", "Regret: tokens that were evicted and then computed again.", tokens(Count::regretted));
+  const char* const sign = kBoundSigns[static_cast<std::size_t>(whole.bound)];
+  add("came back", "Regret: tokens that were evicted and then computed again.",
+      [&](const RangeFigures& of) { return sign + brief(static_cast<double>(of.counts[Count::regretted])); });
   for (std::size_t cause = 1; cause < kEvictionCauses; ++cause) {
     if (whole.evicted[cause] == 0) continue;
     add(cause == static_cast<std::size_t>(EvictionCause::limit)   ? "evicted by limit"
@@ -162,11 +164,12 @@ void RangeSummary::draw_lists(Scene& scene) {
 
 void RangeSummary::draw_what_if(const Scene& scene) {
   const std::uint32_t page = scene.mirror.page_size();
-  const std::vector<WhatIf> range = what_if(scene.figures.all_tenants(), page),
-                            whole = what_if(scene.figures.whole_tenants(), page);
+  const std::string group = scene.mirror.pool(0).name;
+  const std::vector<WhatIf> range = what_if(scene.figures.all_tenants(), page, group),
+                            whole = what_if(scene.figures.whole_tenants(), page, group);
   if (whole.empty()) return nothing_here("No request has arrived yet.");
   const auto words = [](const WhatIf& each) {
-    return fmt::format("{}{:.1f} %", each.at_most ? "< " : "", each.hit_rate * 100);
+    return fmt::format("{}{:.1f} %", kBoundSigns[static_cast<std::size_t>(each.bound)], each.hit_rate * 100);
   };
   std::vector<Line> lines;
   for (std::size_t i = 0; i < whole.size(); ++i)

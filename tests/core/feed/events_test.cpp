@@ -110,7 +110,8 @@ TEST_CASE("events: every kind comes back as it was sent, and no two kinds share 
   round_trip(event::TenantOfSpace{.tenant = 103, .space = NamespaceId{104}}, kinds);
   round_trip(event::TenantEvicted{.from = 105, .taker = event::kNoTenant, .tokens = 107, .below_floor = 106}, kinds);
   round_trip(event::EvictedFor{.space = NamespaceId{108}}, kinds);
-  CHECK(kinds.size() == 38);
+  round_trip(event::NodeDigests{.place = 109, .node = kNode, .digests = {110, 111, 112, 113}}, kinds);
+  CHECK(kinds.size() == 39);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

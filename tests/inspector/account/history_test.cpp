@@ -182,7 +182,8 @@ void check_range(const Applied& applied, CommitRange range) {
   std::array<std::uint64_t, kReasons> reasons{};
   for (const MirrorRequest& request : applied.mirror.requests()) {
     if (!real.has(request.admitted_at)) continue;
-    reasons[reason_of(request)] += request.missed(applied.mirror.page_size());
+    reasons[reason_of(request)] += request.missed_evicted(applied.mirror.page_size());
+    reasons[static_cast<std::size_t>(request.rest)] += request.missed_rest(applied.mirror.page_size());
     reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
   }
   CHECK(figures.missed == reasons);
@@ -341,14 +342,14 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
   CHECK(whole.kept.front() == 0);
   CHECK(whole.kept[3] == regretted);  // a pool of 64 tokens had to hold 80
   CHECK(whole.kept.back() == regretted);
-  const std::vector<WhatIf> estimates = what_if(whole, 4);
+  const std::vector<WhatIf> estimates = what_if(whole, 4, "full");
   const auto prompts = static_cast<double>(whole.counts[Count::prompt]);
   REQUIRE(estimates.size() == kLargerPools.size() + 2);
   CHECK(estimates[0].hit_rate == static_cast<double>(whole.counts[Count::hit]) / prompts);
-  CHECK(estimates[6].with == "no limit");
+  CHECK(estimates[6].with == "full, no limit");
   CHECK(estimates[6].hit_rate == static_cast<double>(whole.counts[Count::hit] + regretted) / prompts);
-  CHECK(estimates[7].at_most);
-  CHECK(what_if({}, 4).empty());
+  CHECK(estimates[7].bound == Bound::about);
+  CHECK(what_if({}, 4, "full").empty());
 
   engine->resize(0, 4);  // evicts first, and then lowers the limit
   story.take(reader);

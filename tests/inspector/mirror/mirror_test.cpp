@@ -415,7 +415,7 @@ TEST_CASE("mirror: a request that names the node of its match is a use of it and
   CHECK(matches(2) == 1);
   CHECK(matches(3) == 0);
   CHECK(mirror.node(2).uses() == 1);
-  CHECK(mirror.node(2).used_work == 40);
+  CHECK(mirror.node(2).used_work == 80);  // behind the prompt of its user
   CHECK(mirror.node(2).hold[0] == 0);
   take({begun(3, 0, node(2))});
   CHECK(matches(2) == 1);
@@ -423,7 +423,7 @@ TEST_CASE("mirror: a request that names the node of its match is a use of it and
   CHECK(matches(2) == 1);
   take({std::bit_cast<Event>(event::NodeUsed{.node = node(2), .tick = 7}), begun(5, 32, node(2))});
   CHECK(matches(2) == 2);
-  CHECK(mirror.node(2).used_work == 160);  // at the match, before the fifth prompt
+  CHECK(mirror.node(2).used_work == 200);  // at the fifth
   take({removed(2), removed(3)});
   CHECK(inspector::figures_of(history, {}).counts[inspector::Count::wasted] == 16);
 }

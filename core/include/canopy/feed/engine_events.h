@@ -29,7 +29,7 @@ struct RequestBegun {
 /// The request was admitted (Request::admitted). One that ends without this event, although its begin says that it
 /// waits, was only a try.
 struct RequestAdmitted {
-  static constexpr std::uint8_t kKind = 50;
+  static constexpr std::uint8_t kKind = 51;
   std::uint8_t kind = kKind, group = 0;
   Unused<2> unused{};
   std::uint32_t matched = 0;  ///< Tokens of its prompt that the last match has found.

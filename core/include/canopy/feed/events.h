@@ -61,11 +61,11 @@ struct ListOfEvents {
 };
 
 using AllEvents =
-    ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
-                 NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
-                 RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
-                 SegmentChanged, Pinned, NodeJoined, CounterValue, StorageHealth, NodeBrought, CallersPool, TenantShare,
-                 TenantOfSpace, TenantEvicted, EvictedFor, RequestAdmitted>;
+    ListOfEvents<NodeAdded, NodeNamed, NodeDigests, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
+                 NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed,
+                 Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals,
+                 Commit, SegmentChanged, Pinned, NodeJoined, CounterValue, StorageHealth, NodeBrought, CallersPool,
+                 TenantShare, TenantOfSpace, TenantEvicted, EvictedFor, RequestAdmitted>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

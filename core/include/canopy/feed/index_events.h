@@ -29,6 +29,19 @@ struct NodeNamed {
   Tick created = 0;
 };
 
+/// Digests of a node's pages from `place` on; 0 behind its end. NodeNamed has that of page 0. With them, a reader sees
+/// which pages of a new node were evicted before. Sent when a node is added, not in a keyframe, and only for pages of
+/// at least FeedWriter::kDigestedPage units, whose digests take little room.
+struct NodeDigests {
+  static constexpr std::uint8_t kKind = 50;
+  static constexpr std::uint32_t kPages = 4;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t place = 0;
+  NodeId node{};
+  std::array<std::uint32_t, kPages> digests{};  ///< the low half of a digest like NodeNamed::digest
+};
+
 /// Words of a node from `first` on. Only in a feed that carries tokens.
 struct NodeWords {
   static constexpr std::uint8_t kKind = 3;

@@ -127,6 +127,16 @@ class FeedWriter final : public IndexEvents {
       push(some);
     }
   }
+  /// Pushes the digests of pages from 1 on. `digest`: returns that of a page.
+  template <class Digest>
+  void push_digests(NodeId node, std::uint32_t pages, Digest&& digest) {
+    for (std::uint32_t at = 1; at < pages; at += event::NodeDigests::kPages) {
+      event::NodeDigests some{.place = at, .node = node};
+      const std::uint32_t count = std::min(event::NodeDigests::kPages, pages - at);
+      for (std::uint32_t i = 0; i < count; ++i) some.digests[i] = static_cast<std::uint32_t>(digest(at + i));
+      push(some);
+    }
+  }
   void push_text(TextKind kind, std::size_t number, std::string_view text) {
     event::TextPiece piece{.text = kind, .number = static_cast<std::uint32_t>(number)};
     do {
@@ -141,6 +151,8 @@ class FeedWriter final : public IndexEvents {
   /// Makes everything pushed so far available to readers.
   void publish() { header_.committed.store(at_, std::memory_order_release); }
 
+  /// Least units of a page for NodeDigests.
+  static constexpr std::uint32_t kDigestedPage = 8;
   /// Returns the random key of NodeNamed::digest. Without the key, a reader cannot confirm a guess of a prompt. 0: the
   /// feed contains the tokens, and readers can compute the same digests.
   std::uint64_t digest_key() const { return digest_key_; }
