@@ -122,24 +122,24 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
                                    grouped(facts.requests ? facts.prompt_tokens / facts.requests : 0),
                                    grouped(facts.longest_prompt)));
   table.row("answers", tokens(facts.output_tokens));
-  table.row("distinct", fmt::format("{}: a larger cache gains nothing", tokens(facts.distinct_tokens)));
-  table.row("reused", fmt::format("{}, {} of the prompts: no cache can reuse more", tokens(facts.reused_tokens),
-                                  terminal.bold(percent(facts.reused()))));
+  table.row("distinct", fmt::format("{}: a cache of all prompts holds them", tokens(facts.distinct_tokens)));
+  table.row("reused", fmt::format("{}, {} of the prompts: whole units that an earlier prompt had",
+                                  tokens(facts.reused_tokens), terminal.bold(percent(facts.reused()))));
   for (const TraceFacts::Popular& popular : facts.popular)
     if (popular.distinct_share == 0.1)
       table.row("popularity",
                 fmt::format("a tenth of the distinct tokens makes {} of the prompts", percent(popular.prompt_share)));
-  std::uint64_t working = 0;
-  for (const TraceFacts::Moment& moment : facts.moments) working = std::max(working, moment.working_tokens);
-  table.row("working set", fmt::format("{} at most within {}", tokens(working),
-                                       duration(static_cast<double>(facts.window_ms) / 1000)));
+  table.row("working set", fmt::format("{} at most within {}", tokens(facts.working_most),
+                                       duration(static_cast<double>(facts.working_window_ms) / 1000)));
   table.row("sent again",
             fmt::format("{} with nothing new in any whole unit", plural(facts.resent_requests, "request")));
   if (facts.retained_requests > 0)
     table.row("retention", fmt::format("{} wish to keep {} in all, {} at the longest",
                                        plural(facts.retained_requests, "request"), tokens(facts.retained_tokens),
                                        duration(static_cast<double>(facts.longest_retention_ms) / 1000)));
-  table.row("unit", fmt::format("{}, compared at once", tokens(facts.unit)));
+  table.row("unit",
+            fmt::format("{}, compared at once; smaller pages, and answers in a later prompt, add to what is reused",
+                        tokens(facts.unit)));
   table.print(terminal);
 
   const std::uint64_t reused = facts.reused_tokens;

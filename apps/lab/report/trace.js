@@ -85,10 +85,9 @@ function facts() {
   const all = [
     [grouped(data.requests), `requests in ${duration(data.span_ms / 1000)}`],
     [brief(data.prompt_tokens), `prompt tokens, ${grouped(Math.round(data.prompt_tokens / Math.max(data.requests, 1)))} a request`],
-    [percent(data.reused_share), "of them were in an earlier prompt: no cache can reuse more"],
-    [brief(data.distinct_tokens), "distinct tokens: a larger cache gains nothing"],
-    [brief(Math.max(...data.moments.map(moment => moment.working_tokens))),
-     `distinct tokens in ${duration(data.window_ms / 1000)} at most`]
+    [percent(data.reused_share), `of them were in an earlier prompt, in whole units of ${plural(data.unit, "token")}`],
+    [brief(data.distinct_tokens), "distinct tokens: a cache of all prompts holds them"],
+    [brief(data.working_most), `distinct tokens in ${duration(data.working_window_ms / 1000)} at most`]
   ];
   if (tenth) all.push([percent(tenth.prompt_share), "of the prompt tokens come from a tenth of the distinct ones"]);
   return `<ul class="tiles">\n${all.map(([figure, words]) => `<li><b>${html(figure)}</b> ${html(words)}</li>\n`).join("")}</ul>\n`;
@@ -116,7 +115,7 @@ function page() {
                [["distinct so far", moment => moment.distinct_tokens], ["in the window", moment => moment.working_tokens]],
                `The working set: distinct tokens in the prompts of the last ${duration(data.window_ms / 1000)}, and of all before.`) +
           overTime("rate", "Reusable share of the prompts over time", "Prompt tokens", [["infinite cache", rate]],
-                   "Share of the prompt tokens that an earlier prompt had: the most that any cache reuses.", true) :
+                   "Share of the prompt tokens that an earlier prompt had, in whole units.", true) :
       "";
   return `<header><h1>What is in ${html(data.trace)}</h1><p class="small">compared ${plural(data.unit, "token")} at once, ` +
       "before any cache; made by canopy trace stat</p></header>\n" +
@@ -127,7 +126,7 @@ function page() {
                   histogram("gaps-time", "Reused tokens by time since their last use", "", data.gaps_ms, minutes, data.reused_tokens,
                             tokens, "Reused tokens by the time since they were last in a prompt") +
                   histogram("gaps-tokens", "Reuse distance", "", data.gaps_tokens, inTokens, data.reused_tokens, tokens,
-                            "Reuse distance: reused tokens by the new tokens of other prompts in between") +
+                            "Reuse distance: reused tokens by the new tokens of the prompts in between") +
                   bars("depths", "Reusable share by depth", "",
                        data.depths.map(bar => ({
                                          name: nameOf(bar, inTokens),

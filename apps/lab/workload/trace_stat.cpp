@@ -40,6 +40,7 @@ constexpr std::uint64_t kGaps[] = {0,           kSecond,      10 * kSecond, 30 *
 /// Ten minutes, as a power of two of the narrowest bucket: a bucket that became twice as wide still divides it.
 constexpr std::uint64_t kBucket = 1172, kWindow = 512 * kBucket;
 constexpr std::size_t kMostBuckets = 240;
+constexpr std::uint64_t kWorkingWindow = 10 * kMinute;
 constexpr double kPopular[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1};
 constexpr std::uint64_t kUses[] = {1, 2, 3, 5, 9, 17, 65, 257, 1025, 4097};
 constexpr std::uint64_t kTurns[] = {1, 2, 3, 4, 5, 7, 11, 21, 51};
@@ -74,6 +75,15 @@ void TraceStat::pass(std::uint64_t ms) {
   }
 }
 
+void TraceStat::work(const Unit& unit) {
+  if (const auto before = working_.find(unit.last_ms); unit.uses > 0 && before != working_.end()) {
+    before->second -= unit.tokens;
+    working_tokens_ -= unit.tokens;
+  }
+  working_[now_ms_] += unit.tokens;
+  working_tokens_ += unit.tokens;
+}
+
 TraceStat::Unit& TraceStat::at(std::uint64_t print) {
   if (4 * (used_ + 1) > 3 * units_.size()) grow();
   print |= 1;  // 0 means free
@@ -102,6 +112,8 @@ void TraceStat::add(const TraceRecord& record) {
   // Times may go back in a trace merged from several clocks.
   now_ms_ = std::max(now_ms_, record.time_ms);
   pass(now_ms_ - first_ms_);
+  for (; !working_.empty() && working_.begin()->first + kWorkingWindow < now_ms_; working_.erase(working_.begin()))
+    working_tokens_ -= working_.begin()->second;
   ++facts_.requests;
   const std::uint64_t length = record.length(), step = record.block ? record.block : facts_.unit;
   if (record.block) facts_.unit = record.block;
@@ -134,7 +146,7 @@ void TraceStat::add(const TraceRecord& record) {
     if (there) {
       reused += tokens;
       between(facts_.gaps_ms, kGaps, now_ms_ - unit.last_ms, tokens, 1);
-      doubling(facts_.gaps_tokens, 65'536, facts_.distinct_tokens - unit.last_new, tokens, 1);
+      doubling(facts_.gaps_tokens, 65'536, facts_.distinct_tokens - new_until_[unit.last_by], tokens, 1);
       if (unit.turn > 0 && from + step < whole) turn = unit.turn + std::uint64_t{1};
     } else if (unit.uses == 0) {
       brought += tokens;
@@ -142,14 +154,17 @@ void TraceStat::add(const TraceRecord& record) {
     }
     doubling(facts_.depths, 512, from, tokens, there ? tokens : 0);
     if (tokens == step) known = there;
+    work(unit);
     if (unit.uses++ > 0) buckets_[(unit.last_ms - first_ms_) / width_ms_] -= unit.tokens;
     else unit.first_ms = now_ms_;
     buckets_.back() += unit.tokens;
     unit.last_ms = now_ms_;
-    unit.last_new = facts_.distinct_tokens;
+    unit.last_by = static_cast<std::uint32_t>(new_until_.size());
     if (from + step == whole) ends = print;
   }
   facts_.distinct_tokens += brought;
+  new_until_.push_back(facts_.distinct_tokens);
+  facts_.working_most = std::max(facts_.working_most, working_tokens_);
   facts_.reused_tokens += reused;
   if (length >= step && known) ++facts_.resent_requests;
   doubling(facts_.prompts, 256, length, length, 1);
@@ -169,6 +184,7 @@ TraceFacts TraceStat::facts() const {
   TraceFacts facts = facts_;
   facts.span_ms = now_ms_ - first_ms_;
   facts.window_ms = std::max(kWindow, width_ms_);
+  facts.working_window_ms = kWorkingWindow;
   if (facts.requests > 0) facts.moments.push_back(moment(buckets_.size() - 1));
   std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // and tokens
   for (const Unit& unit : units_) {
@@ -180,13 +196,16 @@ TraceFacts TraceStat::facts() const {
   std::sort(uses.begin(), uses.end(), std::greater<>());
   std::uint64_t distinct = 0, prompts = 0;
   for (auto at = uses.begin(); const double share : kPopular) {
-    for (; at != uses.end() && static_cast<double>(distinct) < share * static_cast<double>(facts.distinct_tokens);
-         ++at) {
+    const double wanted = share * static_cast<double>(facts.distinct_tokens);
+    for (; at != uses.end() && static_cast<double>(distinct + at->second) <= wanted; ++at) {
       distinct += at->second;
       prompts += std::uint64_t{at->first} * at->second;
     }
+    const double part =
+        at == uses.end() ? 0 : static_cast<double>(at->first) * (wanted - static_cast<double>(distinct));
     if (facts.prompt_tokens > 0)
-      facts.popular.push_back({share, static_cast<double>(prompts) / static_cast<double>(facts.prompt_tokens)});
+      facts.popular.push_back(
+          {share, (static_cast<double>(prompts) + part) / static_cast<double>(facts.prompt_tokens)});
   }
   return facts;
 }

@@ -52,7 +52,7 @@ ordered_json json_of(const TraceFacts& facts, const std::string& trace) {
   json["depths"] = bars(facts.depths, "reused_tokens");
   json["uses"] = bars(facts.uses, "units");
   json["lifetimes_ms"] = bars(facts.lifetimes, "units");
-  CANOPY_PUT(json, facts, popular, window_ms, moments);
+  CANOPY_PUT(json, facts, popular, working_most, working_window_ms, window_ms, moments);
   json["tenants"] = listing::json_of<ordered_json>(
       tenants_listing(facts), std::vector<TenantFacts>(facts.tenants.begin(), facts.tenants.end()));
   if (!facts.doubts.empty()) json["doubts"] = facts.doubts;

@@ -112,7 +112,8 @@ TEST_CASE("lifetimes, popularity, and the working set over time") {
   CHECK(all(facts.lifetimes, &Bar::tokens) == 1);
   CHECK(bar_at(facts.lifetimes, 1'000'000).tokens == 1);
   REQUIRE(!facts.popular.empty());
-  CHECK(facts.popular.front().prompt_share == doctest::Approx(3.0 / 11));  // one of nine is in three of the prompts
+  // One of nine is in three of the prompts: of a thousandth it is a part.
+  CHECK(facts.popular.front().prompt_share == doctest::Approx(0.009 * 3 / 11));
   CHECK(facts.popular.back().prompt_share == doctest::Approx(1));
   REQUIRE(facts.moments.size() > 100);
   CHECK(facts.moments.size() <= 240);
@@ -151,4 +152,58 @@ TEST_CASE("the working set of a trace equals a count by hand, however its bucket
     checked += !all.empty();
   }
   CHECK(checked > 100);
+}
+
+TEST_CASE("the new tokens in between are those of other prompts, without what the last user brought itself") {
+  constexpr std::uint32_t kMany = 70'000;  // more than the first bar
+  const auto many = [](Token first) {
+    std::vector<Token> tokens(kMany);
+    for (std::uint32_t i = 0; i < kMany; ++i) tokens[i] = first + i;
+    return tokens;
+  };
+  TraceStat stat(16);
+  for (const std::uint64_t ms : {std::uint64_t{0}, std::uint64_t{1000}, std::uint64_t{2000}}) stat.add(of(ms, many(1)));
+  const TraceFacts same = stat.facts();
+  CHECK(bar_at(same.gaps_tokens, 0).tokens == 2 * kMany);
+  CHECK(all(same.gaps_tokens, &Bar::tokens) == 2 * kMany);
+  stat.add(of(3000, many(1'000'000)));
+  stat.add(of(4000, many(1)));
+  const TraceFacts apart = stat.facts();
+  CHECK(bar_at(apart.gaps_tokens, kMany).tokens == kMany);
+}
+
+TEST_CASE("the most tokens of a working set are counted at each request, not at sampled moments") {
+  TraceStat stat(1);
+  std::vector<std::pair<std::uint64_t, Token>> uses;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const Token token = static_cast<Token>(i * 7919 % 97 + i * i % 301);
+    uses.emplace_back(i * (i % 13 < 6 ? 900 : 2700), token);
+  }
+  std::sort(uses.begin(), uses.end());
+  for (const auto& [ms, token] : uses) stat.add(of(ms, {token}));
+  std::size_t most = 0;
+  for (std::size_t now = 0; now < uses.size(); ++now) {
+    std::set<Token> all;
+    for (std::size_t i = 0; i <= now; ++i)
+      if (uses[i].first + 600'000 >= uses[now].first) all.insert(uses[i].second);
+    most = std::max(most, all.size());
+  }
+  const TraceFacts facts = stat.facts();
+  CHECK(facts.working_window_ms == 600'000);
+  CHECK(facts.working_most == most);
+}
+
+TEST_CASE("a tenth of the distinct tokens is a tenth, not the units until a tenth is passed") {
+  TraceStat stat(16);
+  TraceRecord record;
+  record.block = 16;
+  record.input_tokens = 32;
+  for (const std::uint64_t last : {std::uint64_t{2}, std::uint64_t{3}}) {
+    record.ids = {1, last};
+    stat.add(record);
+  }
+  const TraceFacts facts = stat.facts();
+  for (const TraceFacts::Popular& popular : facts.popular)
+    if (popular.distinct_share == 0.1) CHECK(popular.prompt_share == doctest::Approx(2 * 4.8 / 64));
+  CHECK(facts.popular.back().prompt_share == doctest::Approx(1));
 }
