@@ -27,7 +27,7 @@ void add_tier_rows(Table& table, const replay::Report& report) {
   };
   const CounterValues& counters = tier.counters;
   const std::uint64_t host = counters[Counter::hit_tokens_host], storage = counters[Counter::hit_tokens_storage];
-  hits("  from the pools", report.hit_tokens - host - storage);
+  hits("  from the pools", report.hit_tokens_device());
   hits("  from the host", host);
   if (tier.storage) hits("  from the storage", storage);
   table.row("host tier", fmt::format("{} of {} resident in {}; index {}, {}", grouped(tier.resident_tokens),
@@ -66,18 +66,24 @@ void print_report(const replay::Report& report, const std::string& title) {
   const bool timed = report.mode == replay::Mode::timed;
   Table table;
   add(table, report, {{"requests", "{requests}, {prompt_tokens}"}});
-  table.row("reused",
-            fmt::format("{}, {}", plural(report.hit_tokens, "token"), terminal.bold(percent(report.hit_rate()))));
+  table.row(
+      "reused",
+      fmt::format("{}, {}{}", plural(report.hit_tokens, "token"), terminal.bold(percent(report.hit_rate())),
+                  report.rejected > 0 ? fmt::format(" of all prompts, {} of them rejected", grouped(report.rejected))
+                                      : std::string()));
   if (report.host_tier) add_tier_rows(table, report);
   add(table, report,
       {{"decoded", "{output_tokens}", timed},
        {"running",
-        "{n_most_running} at once, {n_waited} waited, {n_retracted} retracted, {n_aborted} aborted; {repointed_tokens} "
-        "computed by two requests at once",
+        "{n_most_running} at once, {n_waited} waited for room, {n_retracted} retracted, {n_aborted} aborted; "
+        "{computed_twice_tokens} computed by two requests at once",
         timed},
+       {"computed again", "{repointed_tokens} that the cache had when they were committed",
+        report.repointed_tokens > 0},
        {"taken over", "{rematched_tokens} that other requests computed meanwhile", report.rematched_tokens > 0},
-       {"waiting time", "mean {mean_wait_ms}, p95 {p95_wait_ms}, order {schedule}", timed},
-       {"first token", "p50 {p50_ttft_ms}, p95 {p95_ttft_ms}; {prefill_seconds} of prefill", timed},
+       {"waiting time", "mean {mean_wait_ms}, p95 {p95_wait_ms} of {n_started} of {requests}, order {schedule}", timed},
+       {"first token",
+        "p50 {p50_ttft_ms}, p95 {p95_ttft_ms} of {n_answered} of {requests}; {prefill_seconds} of prefill", timed},
        {"evicted", "{evicted_tokens} in {evict_calls}"},
        {"resized", "{resizes}, {relocated_pages} relocated", report.resizes > 0},
        {"rejected", "{rejected}"},

@@ -154,6 +154,7 @@ void bind_replay(nb::module_& module) {
           const char* const type = figure.unit == std::string_view("limit") ? "int | None"
                                    : value.is_number_float()                ? "float"
                                    : value.is_number()                      ? "int"
+                                   : value.is_null()                        ? "float | None"
                                    : value.is_string()                      ? "str"
                                                                             : "list[dict[str, Any]]";
           all.append(nb::make_tuple(figure.name, type, figure.unit, figure.help));

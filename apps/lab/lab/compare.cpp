@@ -314,8 +314,8 @@ class Comparing {
     row.digest = report->digest;
     row.rejected = report->rejected;
     if (options.mode == replay::Mode::timed) {
-      row.p50_ttft_ms = static_cast<double>(report->p50_ttft_ms);
-      row.p95_ttft_ms = static_cast<double>(report->p95_ttft_ms);
+      if (report->p50_ttft_ms) row.p50_ttft_ms = static_cast<double>(*report->p50_ttft_ms);
+      if (report->p95_ttft_ms) row.p95_ttft_ms = static_cast<double>(*report->p95_ttft_ms);
       if (row.prefill_seconds) row.prefill_seconds = report->prefill_seconds;
     }
     row.waiting = waiting_in(*engine, unit);

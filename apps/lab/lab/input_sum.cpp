@@ -17,6 +17,7 @@ void InputSum::add(const workload::ClientRequest& client) {
   add(client.hints);
   add_bytes(client.space);
   add_bytes(client.prompt);
+  if (!client.answer.empty()) add_bytes(client.answer);
   for (const Retention& retention : client.retention) {
     add(retention.tokens);
     add(retention.us);

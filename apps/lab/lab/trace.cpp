@@ -82,7 +82,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
       for (Retention& retention : client.retention) retention.tokens = trace.cut.units(retention.tokens);
     }
     if (options.requests) {
-      bytes_kept += client.prompt.size() * sizeof(Token);
+      bytes_kept += (client.prompt.size() + client.answer.size()) * sizeof(Token);
       if (bytes_kept > most)
         return Error{
             fmt::format("request {}: the prompts up to here take {}, more than three quarters of this machine's "

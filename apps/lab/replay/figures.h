@@ -12,9 +12,11 @@
   STORED(Mode, mode, always, "text", "How requests reached the engine.")                                               \
   STORED(Units, page_size, always, "token", "Size of a page.")                                                         \
   STORED(std::uint64_t, capacity_tokens, always, "limit", "Capacity of the first group's pool.")                       \
-  STORED(std::uint64_t, requests, always, "request", "Requests that ran. A retracted request counts once.")            \
+  STORED(std::uint64_t, requests, always, "request",                                                                   \
+         "Requests that began or were rejected. A retracted request counts once.")                                     \
   STORED(std::uint64_t, prompt_tokens, always, "token", "Tokens of their prompts.")                                    \
-  STORED(std::uint64_t, hit_tokens, always, "token", "Prompt tokens that were reused.")                                \
+  STORED(std::uint64_t, hit_tokens, always, "token",                                                                   \
+         "Prompt tokens that were reused. A rejected request reuses none.")                                            \
   DERIVED(hit_rate, report.hit_rate(), always, "share", "Share of the prompt tokens that were reused.")                \
   STORED(std::uint64_t, evict_calls, always, "call", "Calls of the index to evict.")                                   \
   STORED(std::uint64_t, evicted_tokens, always, "token", "Tokens evicted.")                                            \
@@ -36,15 +38,22 @@
   STORED(std::uint64_t, output_tokens, timed, "token", "Tokens decoded.")                                              \
   STORED(std::uint64_t, aborted, timed, "request", "Requests cancelled by their client.")                              \
   STORED(std::uint64_t, retracted, timed, "request", "Retractions of running requests for lack of room.")              \
-  STORED(std::uint64_t, waited, timed, "request", "Requests that waited for room.")                                    \
+  STORED(std::uint64_t, waited, timed, "request", "Requests that did not start at once for lack of room.")             \
   DERIVED(schedule, name_of(report.order.schedule), timed, "text", "Order in which waiting requests are started.")     \
-  STORED(double, mean_wait_ms, timed, "ms", "Mean simulated time from the arrival of a request to its first start.")   \
-  STORED(std::uint64_t, p95_wait_ms, timed, "ms", "The same at the 95th percentile.")                                  \
-  STORED(std::uint64_t, p50_ttft_ms, timed, "ms", "Median simulated time from arrival to the first token.")            \
-  STORED(std::uint64_t, p95_ttft_ms, timed, "ms", "The same at the 95th percentile.")                                  \
+  STORED(std::uint64_t, started, timed, "request", "Requests that started: those of the waiting times.")               \
+  STORED(std::optional<double>, mean_wait_ms, timed, "ms",                                                             \
+         "Mean simulated time from the arrival of a request to its first start.")                                      \
+  STORED(std::optional<std::uint64_t>, p95_wait_ms, timed, "ms", "The same at the 95th percentile.")                   \
+  STORED(std::uint64_t, answered, timed, "request", "Requests that had a first token: those of the times to it.")      \
+  STORED(std::optional<std::uint64_t>, p50_ttft_ms, timed, "ms",                                                       \
+         "Median simulated time from arrival to the first token.")                                                     \
+  STORED(std::optional<std::uint64_t>, p95_ttft_ms, timed, "ms", "The same at the 95th percentile.")                   \
   STORED(double, prefill_seconds, timed, "s", "Simulated time of prefills, by tiers.recompute; 0 without that.")       \
   STORED(std::uint64_t, steps, timed, "step", "Simulated steps.")                                                      \
-  STORED(std::uint64_t, repointed_tokens, timed, "token", "Tokens computed by two requests at once.")                  \
+  STORED(std::uint64_t, computed_twice_tokens, timed, "token", "Tokens computed by two requests that ran at once.")    \
+  STORED(                                                                                                              \
+      std::uint64_t, repointed_tokens, timed, "token",                                                                 \
+      "Computed tokens that the cache had when they were committed: those, and what is known of an earlier answer.")   \
   STORED(std::uint64_t, rematched_tokens, timed, "token", "Tokens taken over by Options::rematch. Not in hit_tokens.") \
   STORED(std::uint32_t, most_running, timed, "request", "Most requests that ran at once.")                             \
   STORED(std::uint64_t, resizes, printed, "time", "Changes of a pool's limit.")                                        \

@@ -4,6 +4,7 @@
 #include <canopy/engine/engine.h>
 #include <canopy/engine/waiting_order.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -124,6 +125,13 @@ struct Report {
   std::vector<std::string> notes;    ///< advice for a reader of the figures, which are right
   std::vector<Sample> samples;       ///< About a hundred, evenly spaced in requests.
 
+  /// Returns the hit tokens that no tier below had to bring.
+  std::uint64_t hit_tokens_device() const {
+    if (!host_tier) return hit_tokens;
+    const CounterValues& counters = host_tier->counters;
+    const std::uint64_t below = counters[Counter::hit_tokens_host] + counters[Counter::hit_tokens_storage];
+    return hit_tokens - std::min(hit_tokens, below);  // a rejected request may have found some of those
+  }
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
   }

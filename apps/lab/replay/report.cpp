@@ -54,8 +54,7 @@ static ordered_json value_of(const CounterValues& counters, Counter counter, con
 /// Returns the hits of each tier and what moved between them.
 static ordered_json tier_fields(const Report& report) {
   const TierReport& tier = *report.host_tier;
-  ordered_json fields{{"hit_tokens_device", report.hit_tokens - tier.counters[Counter::hit_tokens_host] -
-                                                tier.counters[Counter::hit_tokens_storage]},
+  ordered_json fields{{"hit_tokens_device", report.hit_tokens_device()},
                       {"resident_tokens_host", tier.resident_tokens},
                       {"capacity_tokens_host", tier.capacity_tokens},
                       {"nodes_host", tier.nodes},
@@ -111,6 +110,7 @@ static std::pair<std::string, std::string> words_of(const Figure& figure, const 
   const std::string_view unit = figure.unit;
   const auto same = [](std::string text) { return std::pair(text, text); };
   if (unit == "list") return {};
+  if (value.is_null()) return same("-");
   if (unit == "text") return same(value);
   if (unit == "share") return same(percent(value.get<double>()));
   if (unit == "s") return same(seconds(value));

@@ -47,14 +47,13 @@ Result<std::monostate> run_serial(Run& run) {
       trail.follow(client.prompt);
       run.content->check(request, trail, 0, request.matched());
     }
-    const bool fits = request.reserve(whole);
-    run.count(client, request.matched(), fits);
-    if (!fits) {
+    if (!request.reserve(whole)) {
       // The recorded engines evict before they know that the room does not suffice.
       run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
-      ++run.report.rejected;
+      run.reject(client);
       request.abort();
     } else {
+      run.count(client, request.matched());
       if (run.content) run.content->write(request, trail, request.matched(), whole);
       // The answer is not inserted, but policies receive its length, so any tokens will do.
       answer.resize(std::max<std::size_t>(answer.size(), client.output_tokens));
@@ -145,12 +144,12 @@ Result<bool> Run::next(workload::ClientRequest& client) {
   return more;
 }
 
-void Run::count(const workload::ClientRequest& client, std::uint32_t matched, bool fits) {
+void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
   constexpr std::size_t kMost = 128;
   ++report.requests;
   report.prompt_tokens += client.prompt.size();
   report.hit_tokens += matched;
-  if (options.each) options.each(client, fits ? matched : 0);
+  if (options.each) options.each(client, matched);
   if (progress_ && report.requests % 64 == 0)
     progress_(options.limit == kUnlimited
                   ? source_.progress()

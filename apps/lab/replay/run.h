@@ -19,9 +19,13 @@ class Run {
   Result<bool> next(workload::ClientRequest& client);
   /// Waits while an inspector has paused the engine. Returns false if the run was stopped.
   bool may_go_on();
-  /// Counts a request with `matched` resident tokens, and reports progress. `fits`: false if it is rejected. Then the
-  /// report counts what it found, as the recorded runs do, and Options::each is called with 0.
-  void count(const workload::ClientRequest& client, std::uint32_t matched, bool fits = true);
+  /// Counts a request that reuses `matched` tokens, and reports progress.
+  void count(const workload::ClientRequest& client, std::uint32_t matched);
+  /// Counts a request that does not fit.
+  void reject(const workload::ClientRequest& client) {
+    ++report.rejected;
+    count(client, 0);
+  }
 
   /// Calls Engine::turn. While a storage works in real time, simulated time is no faster.
   void turn(std::uint64_t now_us);

@@ -1,9 +1,9 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <workload/answer.h>
 
 #include <algorithm>
 
+#include "commit_steps.h"
 #include "run.h"
 #include "times.h"
 #include "waiting_queue.h"
@@ -19,6 +19,8 @@ class Scheduler {
 
   Result<std::monostate> operator()() {
     auto done = serve();
+    run_.report.started = waits_.count();
+    run_.report.answered = firsts_.count();
     run_.report.mean_wait_ms = waits_.mean();
     run_.report.p95_wait_ms = waits_.percentile(95);
     run_.report.p50_ttft_ms = firsts_.percentile(50);
@@ -51,9 +53,7 @@ class Scheduler {
         now_ms_ = then_ms;
       } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
-        ++run_.report.rejected;
-        if (!queue_.at(0)->request) run_.count(queue_.at(0)->client, 0);
-        queue_.drop(queue_.at(0));
+        reject(queue_.at(0));
       }
     }
   }
@@ -97,11 +97,9 @@ class Scheduler {
     RequestSpec all = arrival;
     all.output_limit += kept;
     const Admission::Verdict verdict = run_.engine.admits(all).verdict;
-    if (kept > 0 && verdict == Admission::Verdict::never) return Start::no_room;
+    if (kept > 0 && verdict == Admission::Verdict::never) return waits_for_room(job);
     if (verdict == Admission::Verdict::never) {
-      ++run_.report.rejected;
-      if (!job.request) run_.count(job.client, 0);
-      queue_.drop(at);
+      reject(at);
       return Start::taken;
     }
     const bool ready = verdict != Admission::Verdict::now || has_come(job);
@@ -122,8 +120,31 @@ class Scheduler {
       if (is_new) job.request.reset();
       else job.request->retract();
     }
+    return ready ? waits_for_room(job) : Start::not_ready;
+  }
+
+  Start waits_for_room(Job& job) {
     run_.report.waited += !std::exchange(job.has_waited, true);
-    return ready ? Start::no_room : Start::not_ready;
+    return Start::no_room;
+  }
+
+  /// Drops a waiting request that can never fit. One that ran before, and was retracted, is counted already.
+  void reject(Jobs::iterator at) {
+    if (at->request) {
+      ++run_.report.rejected;
+      forget(*at);
+    } else {
+      run_.reject(at->client);
+    }
+    queue_.drop(at);
+  }
+
+  /// Forgets the commits of a request that ends.
+  void forget(const Job& job) {
+    std::uint64_t oldest = run_.report.steps;
+    for (const Job& other : running_)
+      if (&other != &job) oldest = std::min(oldest, other.began);
+    commits_.ended(job.request->id(), run_.report.steps, oldest);
   }
 
   /// Returns true if a request that could start has waited enough for its fetch. If a fetch ended while it waited,
@@ -163,11 +184,13 @@ class Scheduler {
     Job& job = *at;
     const std::uint32_t matched = job.request->matched();
     job.offered = 0;
+    job.began = run_.report.steps;
     if (is_new) {
       in_vain_ = 0;
       run_.count(job.client, matched);
       waits_.add(now_ms_ - job.client.arrival_ms);
     }
+    if (!is_new) commits_.came_back(job.request->id(), matched);
     if (run_.content) {
       if (!job.trail) job.trail.emplace(job.space);
       job.trail->follow(job.tokens());
@@ -182,9 +205,11 @@ class Scheduler {
     prefill_us_ = 0;
     for (auto at = running_.begin(); at != running_.end();) {
       if (at->abort_at && at->request->computed() >= at->abort_at) {
+        forget(*at);
         at = running_.erase(at);  // its client aborted, and so does the destructor
         ++run_.report.aborted;
       } else if (at->request->computed() >= at->total()) {
+        forget(*at);
         at->request->finish(at->request->computed());
         at = running_.erase(at);
         in_vain_ = 0;
@@ -218,7 +243,7 @@ class Scheduler {
       prefill_us_ += run_.engine.tiers().recompute_us(until - computed, computed);
       processed_ += until - computed;
     } else {
-      job.request->append(workload::answer_token(job.answer, known - job.prompt()));
+      job.request->append(job.answer_token(known - job.prompt()));
       ++run_.report.output_tokens;
       in_vain_ = 0;
     }
@@ -246,7 +271,21 @@ class Scheduler {
     job.offered = whole;
     const std::uint32_t repointed = job.request->commit(computed);
     run_.report.repointed_tokens += repointed;
+    run_.report.computed_twice_tokens += computed_twice(job, before, before + repointed);
+    commits_.committed(job.request->id(), whole, run_.report.steps);
     if (run_.content) run_.content->check(*job.request, *job.trail, before, before + repointed);
+  }
+
+  /// Returns how many of the tokens of these replaced pages another request committed since this one began.
+  std::uint32_t computed_twice(const Job& job, std::uint32_t from, std::uint32_t end) const {
+    const Units page_size = run_.engine.page_size();
+    std::uint32_t twice = 0;
+    for (std::uint32_t token = from; token < end; token += page_size) {
+      const Page page = job.request->row()[token / page_size];
+      const std::uint64_t other = page != 0 ? run_.engine.pool(0).last_owner(page) : 0;
+      if (other != job.request->id() && commits_.committed_since(other, token, job.began)) twice += page_size;
+    }
+    return twice;
   }
 
   /// Retracts a request. Its committed pages stay in the tree, so it can continue from there.
@@ -262,7 +301,8 @@ class Scheduler {
   Run& run_;
   Jobs running_;  ///< oldest first
   WaitingQueue queue_;
-  Times waits_, firsts_;                 ///< until the first start; until the first token of the answer
+  Times waits_, firsts_;  ///< until the first start; until the first token of the answer
+  CommitSteps commits_;
   std::vector<std::uint64_t> answered_;  ///< arrivals of those whose first token comes with this step
   static constexpr std::uint64_t kMostInVain = 10'000;
   std::uint64_t in_vain_ = 0;  ///< retractions since a request began, ended or had room for a token of its answer

@@ -1,7 +1,5 @@
 #include "waiting_queue.h"
 
-#include <workload/answer.h>
-
 #include <algorithm>
 #include <utility>
 

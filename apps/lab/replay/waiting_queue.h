@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <workload/answer.h>
 #include "run.h"
 
 namespace canopy::replay {
@@ -13,7 +14,7 @@ namespace canopy::replay {
 /// A client's request: waiting, in prefill or decode, or retracted.
 struct Job {
   workload::ClientRequest client;
-  std::uint64_t answer = 0;                       ///< identifies the model's answer
+  std::uint64_t answer = 0;                       ///< identifies the model's answer if the source has no tokens of it
   std::uint32_t abort_at = 0;                     ///< number of computed tokens at which its client aborts; 0: never
   bool has_waited = false, has_answered = false;  ///< it waited for room; its first token was computed
   std::uint64_t processed = 0;                    ///< prompt tokens that the server had computed at its arrival
@@ -27,9 +28,13 @@ struct Job {
   std::optional<Request> request;              ///< set from its first start on
   std::optional<Trail> trail;
   std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
+  std::uint64_t began = 0;    ///< step in which it started, or came back after a retraction
 
   std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
   std::uint32_t total() const { return prompt() + client.output_tokens; }
+  Token answer_token(std::uint32_t i) const {
+    return client.answer.empty() ? workload::answer_token(answer, i) : client.answer[i];
+  }
   std::span<const Token> tokens() const { return request ? request->tokens() : std::span<const Token>(client.prompt); }
   std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
   /// Returns the specification for its start or restart.

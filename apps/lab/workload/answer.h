@@ -12,8 +12,8 @@ namespace canopy::workload {
 
 /// A workload has no model, but the next turn of a chat begins with the model's answer. So an answer is a function of
 /// the prompt only: its token i is answer_token(prompt_hash(prompt), i). The generator writes it into the next turn,
-/// and a replay inserts it as the output of this one, independently of each other. A recorded trace already contains
-/// the tokens after its answers, so these answers do not occur in it.
+/// and a replay inserts it as the output of this one, independently of each other. A trace that has the tokens of its
+/// answers is replayed with those. In any other trace these answers do not occur: no later prompt finds them.
 
 /// Returns the hash of a prompt. Four lanes of two tokens each, because one chain of multiplications would cost more
 /// than the expansion of a trace. Defined on token values, not on their bytes: the same on every machine.

@@ -20,6 +20,7 @@ struct TraceRecord {
   std::uint32_t output_tokens = 0;  ///< 0 also if the file does not have it
   std::uint32_t turn = 0;           ///< turn of its conversation, from 1; 0: not in the file
   std::vector<Retention> retention;
+  std::vector<Token> answer;  ///< tokens of the answer; empty: not in the file, or the prompt has ids
 
   std::vector<Token> tokens;       ///< the prompt, if block is 0
   std::uint64_t block = 0;         ///< tokens per id
@@ -33,6 +34,7 @@ struct TraceRecord {
     tokens.clear();
     ids.clear();
     retention.clear();
+    answer.clear();
     time_ms = block = hints = 0;
     priority = 0;
     output_tokens = turn = input_tokens = 0;

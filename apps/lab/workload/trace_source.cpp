@@ -28,6 +28,8 @@ class TraceSource final : public RequestSource {
     request.hints = record_.hints;
     request.output_tokens = record_.output_tokens;
     request.retention = record_.retention;
+    request.turn = record_.turn;
+    request.answer.swap(record_.answer);
     if (record_.block == 0) return request.prompt.swap(record_.tokens);
     request.prompt.resize(record_.input_tokens);
     Token* to = request.prompt.data();

@@ -128,7 +128,7 @@ TEST_CASE("a page that holds another prefix's rows is found, though its own toke
   CHECK(content.violations() > 0);
 }
 
-TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction is rejected, its hit counts") {
+TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction is rejected and reuses nothing") {
   const auto engine = engine_of(kSmall);
   Listed source({{0, "", 0, 0, tokens(1, 40)},
                  {0, "", 0, 0, tokens(1, 70)},
@@ -136,8 +136,8 @@ TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction
                  {0, "", 0, 0, tokens(1, 3)}});
   const auto report = run(*engine, source, {});
   CHECK(report.requests == 4);
-  CHECK(report.rejected == 1);  // 17 pages of 16; 67 tokens take 16
-  CHECK(report.hit_tokens == 40);
+  CHECK(report.rejected == 1);    // 17 pages of 16; 67 tokens take 16
+  CHECK(report.hit_tokens == 0);  // what the rejected one found is not reused
   CHECK(report.evict_calls == 2);
   CHECK(report.evicted_tokens == 40);  // none for the one under lock, all of it for the next
   CHECK(report.resident_tokens == 64);
@@ -160,6 +160,60 @@ TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing
   CHECK(report.output_tokens > 0);
   CHECK(report.content_checks >= report.hit_tokens);
   check_settled(*engine);
+}
+
+TEST_CASE("timed: the next turn finds the answer whose tokens the source has") {
+  const auto hits = [](bool known) {
+    const auto engine = engine_of(kSmall);
+    workload::ClientRequest first{0, "", 0, 9, tokens(1, 8)}, second{60'000, "", 0, 1, tokens(1, 24)};
+    if (known) first.answer = tokens(9, 9);
+    Listed source({first, second});
+    auto options = timed();
+    options.abort_permille = 0;
+    return run(*engine, source, options).hit_tokens;
+  };
+  CHECK(hits(false) == 8);
+  CHECK(hits(true) == 16);  // and the last token fills no page
+}
+
+TEST_CASE("timed: two requests compute the same at once only if both run") {
+  const auto twice = [](std::uint64_t then_ms) {
+    const auto engine = engine_of(kSmall);
+    Listed source({{0, "", 0, 8, tokens(1, 8)}, {then_ms, "", 0, 8, tokens(1, 8)}});
+    auto options = timed();
+    options.abort_permille = 0;
+    return run(*engine, source, options);
+  };
+  const auto later = twice(60'000), together = twice(0);
+  CHECK(later.most_running == 1);
+  CHECK(later.computed_twice_tokens == 0);
+  CHECK(later.repointed_tokens > 0);  // the last page of the prompt, and the same answer
+  CHECK(together.computed_twice_tokens == together.repointed_tokens);
+  CHECK(together.repointed_tokens == 16);
+}
+
+TEST_CASE("timed: a rejected request reuses nothing, as in a serial run, and has no first token") {
+  for (const replay::Mode mode : {replay::Mode::serial, replay::Mode::timed}) {
+    const auto engine = engine_of(kSmall);
+    Listed source({{0, "", 0, 1, tokens(1, 16)}, {60'000, "", 0, 1, tokens(1, 90)}});
+    auto options = timed();
+    options.mode = mode;
+    options.abort_permille = 0;
+    const auto report = run(*engine, source, options);
+    CHECK(report.requests == 2);
+    CHECK(report.rejected == 1);
+    CHECK(report.prompt_tokens == 106);
+    CHECK(report.hit_tokens == 0);
+    if (mode == replay::Mode::serial) continue;
+    CHECK(report.started == 1);
+    CHECK(report.answered == 1);
+  }
+  const auto engine = engine_of(kSmall);
+  Listed source({{0, "", 0, 1, tokens(1, 90)}});
+  const auto none = run(*engine, source, timed());
+  CHECK_FALSE(none.p50_ttft_ms);
+  CHECK(replay::json_of(none, true)["p95_ttft_ms"].is_null());
+  CHECK(replay::in_words(none, "{p50_ttft_ms} of {n_answered}") == "- of 0");
 }
 
 TEST_CASE("timed: a prefill takes over what others commit meanwhile, and every byte of it is right") {

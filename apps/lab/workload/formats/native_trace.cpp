@@ -25,6 +25,7 @@ enum : std::size_t {
   kHints,
   kTurn,
   kOutput,
+  kAnswer,
   kTokens,
   kBlock,
   kInput,
@@ -39,6 +40,7 @@ constexpr std::array<JsonField, kFields> kField = {
      {"hints", Kind::hints, ~std::uint64_t{0}, "bits"},
      {"turn", Kind::whole, 1'000'000'000, ""},
      {"output_tokens", Kind::whole, kMaxPromptTokens, "tokens"},
+     {"answer", Kind::wholes, std::numeric_limits<Token>::max()},
      {"tokens", Kind::wholes, std::numeric_limits<Token>::max()},
      {"block_size", Kind::whole, kMaxTraceBlock, "tokens"},
      {"input_tokens", Kind::whole, kMaxPromptTokens, "tokens"},
@@ -66,17 +68,30 @@ class NativeTrace final : public LineTrace {
     return {Line::request, line_[kTokens].seen ? take_tokens(text, record) : take_ids(text, record)};
   }
 
+  std::optional<LineProblem> take_answer(std::string_view text, TraceRecord& record) {
+    if (!line_[kAnswer].seen) return {};
+    record.answer.assign(line_[kAnswer].wholes.begin(), line_[kAnswer].wholes.end());
+    if (line_[kOutput].seen && record.output_tokens != record.answer.size())
+      return line_.about(text, kAnswer,
+                         fmt::format("has {} items; 'output_tokens' is {}, expected the same", record.answer.size(),
+                                     record.output_tokens));
+    record.output_tokens = static_cast<std::uint32_t>(record.answer.size());
+    return {};
+  }
+
   std::optional<LineProblem> take_tokens(std::string_view text, TraceRecord& record) {
     for (const std::size_t other : {kBlock, kInput, kIds})
       if (line_[other].seen)
         return line_.about(text, other, "is given together with 'tokens'; expected only one of them");
     record.tokens.assign(line_[kTokens].wholes.begin(), line_[kTokens].wholes.end());
-    return {};
+    return take_answer(text, record);
   }
 
   std::optional<LineProblem> take_ids(std::string_view text, TraceRecord& record) {
     if (!line_[kIds].seen)
       return LineProblem{0, "has no prompt; expected 'tokens', or 'ids' with 'block_size' and 'input_tokens'"};
+    if (line_[kAnswer].seen)
+      return line_.about(text, kAnswer, "has token ids, and the prompt has none; expected 'output_tokens'");
     for (const std::size_t other : {kBlock, kInput})
       if (!line_[other].seen) return line_.about(text, kIds, fmt::format("needs '{}' as well", kField[other].path));
     record.block = line_[kBlock].whole;
@@ -127,7 +142,12 @@ std::string native_line(const TraceRecord& record) {
   if (record.hints != 0) line += fmt::format(", \"hints\": {}", record.hints);
   if (record.turn != 0) line += fmt::format(", \"turn\": {}", record.turn);
   append_retention(line, record.retention);
-  if (record.output_tokens != 0) line += fmt::format(", \"output_tokens\": {}", record.output_tokens);
+  if (!record.answer.empty()) {
+    line += ", \"answer\": ";
+    append_numbers(line, record.answer);
+  } else if (record.output_tokens != 0) {
+    line += fmt::format(", \"output_tokens\": {}", record.output_tokens);
+  }
   if (record.block == 0) {
     line += ", \"tokens\": ";
     append_numbers(line, record.tokens);

@@ -62,6 +62,8 @@ class ShareGptTrace final : public TraceReader {
     record.turn = static_cast<std::uint32_t>(now.next_answer);
     record.tokens.assign(now.tokens.begin(), now.tokens.begin() + static_cast<std::ptrdiff_t>(from));
     record.output_tokens = static_cast<std::uint32_t>(to - from);
+    record.answer.assign(now.tokens.begin() + static_cast<std::ptrdiff_t>(from),
+                         now.tokens.begin() + static_cast<std::ptrdiff_t>(to));
     if (now.next_answer < now.answers.size()) talking_.push_back(std::move(now));
     return true;
   }

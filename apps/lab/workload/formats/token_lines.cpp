@@ -52,8 +52,9 @@ class TokenLines final : public LineTrace {
   Taken take(std::string_view text, TraceRecord& record) override {
     if (auto problem = line_.read(text)) return {Line::request, std::move(problem)};
     record.tokens.assign(line_[kPrompt].wholes.begin(), line_[kPrompt].wholes.end());
+    record.answer.assign(line_[kOutput].wholes.begin(), line_[kOutput].wholes.end());
     record.output_tokens =
-        static_cast<std::uint32_t>(line_[kOutput].seen ? line_[kOutput].wholes.size() : line_[kOutputs].whole_or(0));
+        static_cast<std::uint32_t>(line_[kOutput].seen ? record.answer.size() : line_[kOutputs].whole_or(0));
     if (line_[kTime].seen) {
       const auto at = static_cast<std::uint64_t>(std::llround(line_[kTime].number * 1000));
       if (!first_ms_) first_ms_ = at;
