@@ -184,7 +184,7 @@ Result<lab::Comparison> comparison_of(const CompareArguments& arguments, const s
       return Error{fmt::format("--warm-up {}: the trace has {} requests, so none would be counted", arguments.warm_up,
                                trace->arrivals.size())};
     if (options.capacities.empty()) {
-      auto known = shares_of(std::move(capacities), trace->history.distinct_units() * unit, unit);
+      auto known = shares_of(std::move(capacities), trace->distinct_tokens(), unit);
       if (!known) return known.error();
       capacities = std::move(*known);
       for (Amount& amount : capacities) options.capacities.push_back(amount.value = amount.value / unit * unit);

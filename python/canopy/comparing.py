@@ -18,9 +18,12 @@ _ARRAYS = {"hit_tokens": "u8", "hit_rate": "f8", "flop_hit_rate": "f8", "rejecte
 
 
 def _columns(rows: list[dict[str, Any]], names: str) -> dict[str, Any]:
-    """Returns columns of the rows of the JSON."""
+    """Returns columns of the rows of the JSON: lists where a figure is not known."""
     columns = {name: [row.get(name) for row in rows] for name in names.split()}
-    return {name: numpy.array(values, _ARRAYS[name]) if name in _ARRAYS else values for name, values in columns.items()}
+    return {
+        name: numpy.array(values, _ARRAYS[name]) if name in _ARRAYS and None not in values else values
+        for name, values in columns.items()
+    }
 
 
 def _figures(kind: type, found: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +53,7 @@ class Comparison:
     def columns(self) -> dict[str, Any]:
         """Returns a row for each policy and capacity: policy, capacity (None: no limit), hit_tokens, hit_rate (0 to 1),
         flop_hit_rate (a token deep in a prompt costs more), optimum_share (of the optimum's hit tokens), evicted_tokens,
-        rejected (requests that did not fit), regret_tokens (evicted and requested again), index_seconds, digest."""
+        rejected (requests that did not fit), regret_tokens (evicted and requested again; None: not known), index_seconds, digest."""
         return dict(self.row_columns)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -172,7 +175,7 @@ def compare(
     )
     found = {"violation_reports": [], "doubts": [], "notes": [], **json.loads(text), "source": os.path.basename(path)}
     warn_of(found["doubts"])
-    rows = [{**row, "capacity": row["capacity_tokens"], "regret_tokens": row["regret"]["tokens"]} for row in found["rows"]]
+    rows = [{**row, "capacity": row["capacity_tokens"], "regret_tokens": (row["regret"] or {}).get("tokens")} for row in found["rows"]]
     parts = [
         {"policy": row["policy"], "capacity": row["capacity"], "by": kind, "part": one["name"], **one}
         for row in rows

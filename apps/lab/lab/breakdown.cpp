@@ -102,7 +102,7 @@ Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_dept
       const std::string& name = trace_.spaces[space];
       return std::pair(std::size_t{space}, shown_name(name));
     });
-  sort_by("turn", [&](std::uint32_t request) { return binned(turns(), trace_.history.turn(request)); });
+  sort_by("turn", [&](std::uint32_t request) { return binned(turns(), trace_.turn(request)); });
   sort_by("new tokens", [&](std::uint32_t request) {
     const std::uint64_t seen = trace_.tokens(request, trace_.history.seen(request));
     return binned(new_tokens(), trace_.arrivals[request].prompt_tokens - seen);
@@ -181,7 +181,7 @@ Regret Breakdown::regret_of(std::span<const Units> hits) const {
       const std::uint64_t begin = trace_.tokens(request, std::max(reuse.begin, hits[request]));
       const std::uint64_t end = trace_.tokens(request, reuse.end);
       regret.tokens += end - begin;
-      regret.by_turn[turns().of(trace_.history.turn(request))].tokens += end - begin;
+      regret.by_turn[turns().of(trace_.turn(request))].tokens += end - begin;
       if (has_times_) {
         // The clocks of a trace's frontends may differ, so a later request may have an earlier time.
         const std::uint64_t then = trace_.arrivals[reuse.by].arrival_ms, now = trace_.arrivals[request].arrival_ms;

@@ -133,7 +133,7 @@ class Comparing {
     for (const Contender& contender : options_.contenders)
       bounded_ &= contender.kind != Kind::engine || why_no_bound(contender.engine).empty();
     if (!bounded_) return;
-    comparison_.distinct_tokens = history.distinct_units() * trace_.cut.unit;
+    comparison_.distinct_tokens = trace_.distinct_tokens();
     Row infinite;
     breakdown_.fill(infinite, infinite_hits());
     comparison_.infinite_tokens = infinite.hit_tokens;
@@ -229,6 +229,7 @@ class Comparing {
       compute(task, row);
       board_.requests += trace_.arrivals.size();
     }
+    if (!bounded_ || row.rejected > 0) row.regret.reset();
     if (bounded_ && task.capacity != kUnlimited) {
       const auto nth = std::find(options_.capacities.begin(), options_.capacities.end(), task.capacity);
       const std::uint64_t best = optima_[static_cast<std::size_t>(nth - options_.capacities.begin())];
@@ -314,6 +315,7 @@ class Comparing {
     row.digest = report->digest;
     row.rejected = report->rejected;
     if (options.mode == replay::Mode::timed) {
+      row.answered = report->answered;
       if (report->p50_ttft_ms) row.p50_ttft_ms = static_cast<double>(*report->p50_ttft_ms);
       if (report->p95_ttft_ms) row.p95_ttft_ms = static_cast<double>(*report->p95_ttft_ms);
       if (row.prefill_seconds) row.prefill_seconds = report->prefill_seconds;

@@ -17,7 +17,7 @@ struct Slice {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t seen_tokens = 0;  ///< prompt tokens that were requested before, so that an infinite cache has them
 
-  /// Returns the prompt tokens that were evicted and requested again.
+  /// Returns the prompt tokens that were evicted and requested again. REQUIRES: they are known (Row::regret).
   std::uint64_t regret_tokens() const { return seen_tokens > hit_tokens ? seen_tokens - hit_tokens : 0; }
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
@@ -26,10 +26,12 @@ struct Slice {
 
 /// The evenness of a row's hits over the tenants: the namespaces of the trace.
 struct Fairness {
-  double jain = 0;  ///< Jain's index (sum x)^2 / (n sum x^2) of the hit rates x of n tenants: 1/n to 1 (all equal)
-  double mean_hit_rate = 0;  ///< mean of the tenants, each counted once, however many tokens it has
+  /// Jain's index (sum x)^2 / (n sum x^2) of the hit rates x of n tenants: 1/n to 1 (all equal); of several seeds, the
+  /// mean of their indices.
+  double jain = 0;
+  double mean_hit_rate = 0;  ///< mean of the tenants, each counted once, however many tokens it has; of seeds, the mean
   std::string worst;         ///< tenant with the smallest hit rate; of equals the one with the most prompt tokens
-  double worst_hit_rate = 0;
+  double worst_hit_rate = 0;  ///< rate of all tokens together where there are several seeds, as is `worst`
 };
 
 /// Tokens that were evicted and requested again, in one bin of a histogram.
@@ -83,7 +85,7 @@ struct Row {
   std::optional<std::uint64_t> evicted_tokens{};
   std::optional<double> index_seconds{};  ///< absent: no index ran, the row is computed from the trace only
   std::uint64_t seed = 0, digest = 0;     ///< with several seeds: the first one, and a digest of their digests
-  std::uint64_t rejected = 0;             ///< requests that did not fit
+  std::uint64_t rejected = 0;             ///< requests that did not fit; hit_rate divides by their prompts too
   std::optional<Interval> spread{};       ///< hit_rate, between seeds; absent: one seed
   /// Hit tokens compared with those of the first policy at this capacity, less 1: 0.1 is a tenth more. Absent: it is
   /// the first policy, that one has no hit, or there are too few requests for an interval.
@@ -92,14 +94,17 @@ struct Row {
   /// those of the whole run, with what was computed twice. Absent: that is not configured.
   std::optional<double> prefill_seconds{};
   /// Simulated time from the arrival of a request to its first token: median and 95th percentile of the whole run.
-  /// Absent: not timed.
+  /// Absent: not timed, or no request had one. Of several seeds, the means of their percentiles.
   std::optional<double> p50_ttft_ms{}, p95_ttft_ms{};
+  std::optional<std::uint64_t> answered{};    ///< requests of the whole run that had a first token; absent: not timed
   std::vector<SeedRun> by_seed;               ///< empty: one seed
   std::vector<std::uint32_t> request_tokens;  ///< hit tokens by request; empty unless CompareOptions::keep_requests
   std::vector<std::uint64_t> stretch_tokens;  ///< hit tokens by stretch of the trace; for the intervals (spread.h)
   std::vector<Slice> slices;                  ///< grouped by kind, in the order of Comparison::slices
   std::optional<Fairness> fairness{};         ///< absent: fewer than two namespaces, or no hit
-  Regret regret;
+  /// Absent: not known, because requests overlapped, groups differ, or a request was rejected. What one request has
+  /// computed may then not have been there for the next, and no eviction is to blame.
+  std::optional<Regret> regret{};
   Waiting waiting;
 };
 
@@ -115,13 +120,13 @@ struct Comparison {
   std::string command;         ///< The command that reproduces it.
   Units page_size = 1;         ///< tokens of a page; with `blocks`, of a block of the trace
   bool blocks = false;
-  std::uint64_t requests = 0, warm_up = 0;  ///< The first `warm_up` of `requests` run and are not counted.
-  std::uint64_t prompt_tokens = 0;          ///< after the warm-up
-  std::uint64_t infinite_tokens = 0;        ///< tokens of them that a cache without a limit has; 0: unknown
-  std::uint64_t distinct_tokens = 0;        ///< tokens of distinct whole pages in the whole trace; 0: unknown
-  std::uint64_t largest_request = 0;        ///< tokens; a smaller pool rejects requests
-  std::uint64_t trace_ms = 0;               ///< from the first arrival to the last
-  std::uint64_t counted_ms = 0;             ///< as trace_ms, of the requests after the warm-up
+  std::uint64_t requests = 0, warm_up = 0;         ///< The first `warm_up` of `requests` run and are not counted.
+  std::uint64_t prompt_tokens = 0;                 ///< after the warm-up
+  std::optional<std::uint64_t> infinite_tokens{};  ///< tokens of them that a cache without a limit has; absent: unknown
+  std::optional<std::uint64_t> distinct_tokens{};  ///< Trace::distinct_tokens of the whole trace; absent: unknown
+  std::uint64_t largest_request = 0;               ///< tokens; a smaller pool rejects requests
+  std::uint64_t trace_ms = 0;                      ///< from the first arrival to the last
+  std::uint64_t counted_ms = 0;                    ///< as trace_ms, of the requests after the warm-up
   double flop_depth = 8192;  ///< a token at depth d costs 1 + d / flop_depth: attention reads all tokens before it
   std::optional<double> bytes_per_token{};  ///< set if capacities were given as memory
   std::vector<std::string> capacity_names;  ///< As requested, in the order of `capacities`.

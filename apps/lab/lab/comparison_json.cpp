@@ -34,10 +34,13 @@ static void to_json(ordered_json& json, const Row& row) {
   CANOPY_PUT(json, row, policy, capacity_tokens, page_size, hit_tokens, hit_rate, optimum_share, evicted_tokens,
              index_seconds, seed);
   json["digest"] = hex_of(row.digest);
-  CANOPY_PUT(json, row, flop_hit_rate, rejected, spread, gain, prefill_seconds, p50_ttft_ms, p95_ttft_ms);
+  CANOPY_PUT(json, row, flop_hit_rate, rejected, spread, gain, prefill_seconds, p50_ttft_ms, p95_ttft_ms, answered);
   if (!row.by_seed.empty()) json["by_seed"] = row.by_seed;
   ordered_json& slices = json["slices"] = ordered_json::object();  // by kind
-  for (const Slice& slice : row.slices) slices[slice.kind].push_back(slice);
+  for (const Slice& slice : row.slices) {
+    slices[slice.kind].push_back(slice);
+    if (!row.regret) slices[slice.kind].back()["regret_tokens"] = nullptr;
+  }
   CANOPY_PUT(json, row, fairness, regret, waiting);
 }
 

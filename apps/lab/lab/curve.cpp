@@ -148,6 +148,17 @@ std::optional<std::uint64_t> CurveBuilder::stay_ms(double capacity, const std::v
   return *middle;
 }
 
+std::uint64_t CurveBuilder::distinct_tokens() const {
+  const History& history = parts_[0].history;
+  if (sampled())
+    return static_cast<std::uint64_t>(static_cast<double>(history.distinct_units()) / parts_[0].rate) * cut_.unit;
+  std::uint64_t all = 0;
+  for (std::uint32_t request = 0; request < history.requests(); ++request)
+    all += cut_.tokens(history.units(request), arrivals_[request].prompt_tokens) -
+           cut_.tokens(history.seen(request), arrivals_[request].prompt_tokens);
+  return all;
+}
+
 std::string CurveBuilder::flaw_of_sample() const {
   const std::uint64_t pages = parts_[0].history.distinct_units();
   if (!sampled() || static_cast<double>(pages) >= kLeastUnits) return {};

@@ -55,11 +55,9 @@ class CurveBuilder {
   explicit CurveBuilder(const Options& options);
 
   void add(const workload::ClientRequest& request);
-  /// Returns the distinct tokens of all added requests, in whole units; an estimate in a sample.
-  std::uint64_t distinct_tokens() const {
-    return static_cast<std::uint64_t>(static_cast<double>(parts_[0].history.distinct_units()) / parts_[0].rate) *
-           cut_.unit;
-  }
+  /// Returns the distinct tokens of all added requests, as Trace::distinct_tokens; in a sample an estimate in whole
+  /// units.
+  std::uint64_t distinct_tokens() const;
   /// Returns the reason why the sample is too small for a curve. Empty if it is not, or there is none.
   std::string flaw_of_sample() const;
   /// Returns the curve of all added requests at these capacities in tokens. Without any: about ten for each power of

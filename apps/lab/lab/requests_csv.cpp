@@ -30,7 +30,7 @@ void RequestsCsv::add(const Trace& trace, const Comparison& comparison) {
     for (std::uint32_t request = 0; request < row.request_tokens.size(); ++request) {
       const Arrival& arrival = trace.arrivals[request];
       fmt::format_to(std::back_inserter(piece_), "{}{},{},{},{},{},{},{},{}\n", run, request + 1, arrival.arrival_ms,
-                     csv_field(trace.spaces[arrival.space]), trace.history.turn(request), arrival.prompt_tokens,
+                     csv_field(trace.spaces[arrival.space]), trace.turn(request), arrival.prompt_tokens,
                      arrival.output_tokens, trace.tokens(request, trace.history.seen(request)),
                      row.request_tokens[request]);
       if (piece_.size() >= kPiece) flush();

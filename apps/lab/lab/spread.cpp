@@ -71,11 +71,20 @@ void add_row(Row& to, const Row& from) {
   add(to.prefill_seconds, from.prefill_seconds);
   add(to.p50_ttft_ms, from.p50_ttft_ms);
   add(to.p95_ttft_ms, from.p95_ttft_ms);
+  add(to.answered, from.answered);
+  if (!from.p50_ttft_ms) to.p50_ttft_ms.reset(), to.p95_ttft_ms.reset();
   add_slices(to.slices, from.slices);
-  to.regret.tokens += from.regret.tokens;
-  add_bins(to.regret.by_age, from.regret.by_age);
-  add_bins(to.regret.by_depth, from.regret.by_depth);
-  add_bins(to.regret.by_turn, from.regret.by_turn);
+  if (!from.fairness) to.fairness.reset();
+  if (to.fairness) {
+    to.fairness->jain += from.fairness->jain;
+    to.fairness->mean_hit_rate += from.fairness->mean_hit_rate;
+  }
+  if (!from.regret) to.regret.reset();
+  if (!to.regret) return;
+  to.regret->tokens += from.regret->tokens;
+  add_bins(to.regret->by_age, from.regret->by_age);
+  add_bins(to.regret->by_depth, from.regret->by_depth);
+  add_bins(to.regret->by_turn, from.regret->by_turn);
 }
 
 void divide(Row& row) {
@@ -84,7 +93,11 @@ void divide(Row& row) {
   row.flop_hit_rate /= seeds;
   for (std::optional<double>* mean : {&row.optimum_share, &row.p50_ttft_ms, &row.p95_ttft_ms})
     if (*mean) **mean /= seeds;
-  row.fairness = fairness_of(row.slices);
+  if (!row.fairness) return;
+  const double jain = row.fairness->jain / seeds, mean = row.fairness->mean_hit_rate / seeds;
+  row.fairness = fairness_of(row.slices);  // the worst tenant of all tokens
+  row.fairness->jain = jain;
+  row.fairness->mean_hit_rate = mean;
 }
 
 /// Fills the intervals of rows that have several seeds.
@@ -164,8 +177,8 @@ Comparison merged(std::vector<Comparison> all) {
     sum.requests += other.requests;
     sum.warm_up += other.warm_up;
     sum.prompt_tokens += other.prompt_tokens;
-    sum.infinite_tokens += other.infinite_tokens;
-    sum.distinct_tokens += other.distinct_tokens;
+    if (sum.infinite_tokens) *sum.infinite_tokens += other.infinite_tokens.value_or(0);
+    if (sum.distinct_tokens) *sum.distinct_tokens += other.distinct_tokens.value_or(0);
     sum.trace_ms += other.trace_ms;
     sum.counted_ms += other.counted_ms;
     sum.checks += other.checks;
@@ -182,7 +195,6 @@ Comparison merged(std::vector<Comparison> all) {
       sum.lru_curve[at].hit_rate += other.lru_curve[at].hit_rate;
     for (std::size_t at = 0; at < sum.rows.size(); ++at) add_row(sum.rows[at], other.rows[at]);
   }
-  sum.distinct_tokens /= all.size();
   for (ExactPoint& point : sum.lru_curve) point.hit_rate /= static_cast<double>(all.size());
   for (Row& row : sum.rows) divide(row);
   add_intervals_of_seeds(sum);

@@ -71,7 +71,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
     const auto [space, is_new] = spaces.emplace(client.space, static_cast<std::uint32_t>(spaces.size()));
     if (is_new) trace.spaces.push_back(client.space);
     trace.arrivals.push_back({client.arrival_ms, space->second, client.priority,
-                              static_cast<std::uint32_t>(client.prompt.size()), client.output_tokens});
+                              static_cast<std::uint32_t>(client.prompt.size()), client.output_tokens, client.turn});
     const std::span<const std::uint32_t> words =
         options.codec ? options.codec->encode(client.prompt, scratch) : std::span<const std::uint32_t>(client.prompt);
     print_units(trace.cut, static_cast<NamespaceId>(space->second), words, prints);
@@ -97,6 +97,13 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
   trace.doubts = source.doubts();
   order.add_note(trace.notes);
   return trace;
+}
+
+std::uint64_t Trace::distinct_tokens() const {
+  std::uint64_t all = 0;
+  for (std::uint32_t request = 0; request < history.requests(); ++request)
+    all += tokens(request, history.units(request)) - tokens(request, history.seen(request));
+  return all;
 }
 
 std::unique_ptr<workload::RequestSource> replay_of(const Trace& trace) { return std::make_unique<Replay>(trace); }

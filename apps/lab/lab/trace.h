@@ -22,6 +22,7 @@ struct Arrival {
   std::uint32_t space = 0;  ///< index into Trace::spaces
   std::int32_t priority = 0;
   std::uint32_t prompt_tokens = 0, output_tokens = 0;
+  std::uint32_t turn = 0;  ///< turn of its conversation, from 1; 0: the source has none
 };
 
 /// A whole trace in memory, read once for any number of replays, and its history in units. Costs 4 bytes per prompt
@@ -41,6 +42,13 @@ struct Trace {
   std::uint64_t tokens(std::uint32_t request, std::uint64_t units) const {
     return cut.tokens(units, arrivals[request].prompt_tokens);
   }
+  /// Returns the turn that the source has for a request, or else the one that follows from the prefixes.
+  std::uint32_t turn(std::uint32_t request) const {
+    return arrivals[request].turn ? arrivals[request].turn : history.turn(request);
+  }
+  /// Returns the tokens of the distinct units: what a cache without a limit holds. The last part of a prompt, with
+  /// `blocks`, counts with the tokens that it has.
+  std::uint64_t distinct_tokens() const;
 };
 
 struct ReadOptions {

@@ -10,8 +10,8 @@
 
 namespace canopy::replay {
 
-/// The steps in which requests committed their tokens, so that a token that two requests computed is told from one that
-/// was there before the second of them began. Forgets a request when no running one began before its end.
+/// The steps in which requests committed their tokens. They separate a token that two running requests computed from
+/// one that was there before the second of them began. A request is forgotten when no running one began before its end.
 class CommitSteps {
  private:
   /// Returns the commit of a token: the first one that ends behind it.

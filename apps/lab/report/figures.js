@@ -37,6 +37,5 @@ function tellingCapacity() {
 const telling = tellingCapacity();
 // Number of times that a duration fits into 30 days; null if the trace has no times.
 const months = seconds => seconds > 0 ? 30 * 86400 / seconds : null;
-// Whether it is known what was evicted and requested again: not where requests overlap or groups differ, nor with requests that
-// did not fit, since what one request has computed may not have been there for the next.
-const knowsRegret = row => data.infinite_tokens > 0 && row.rejected === 0;
+// Whether it is known what was evicted and requested again.
+const knowsRegret = row => row.regret !== null;

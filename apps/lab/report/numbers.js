@@ -13,8 +13,9 @@ function fixed(number, digits) {
 const grouped = number => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const plural = (number, noun) => grouped(number) + " " + noun + (number === 1 ? "" : "s");
 const percent = share => fixed(share * 100, 2) + " %";
-// A share in per cent with its sign.
-const signed = share => (share < 0 ? "-" : "+") + fixed(Math.abs(share) * 100, 1);
+// A share in per cent with its sign: with one digit, or two where one would hide that it is not 0.
+const signed = share =>
+    (share < 0 ? "-" : "+") + fixed(Math.abs(share) * 100, share !== 0 && Math.abs(share) * 100 < 0.1 ? 2 : 1);
 const intervalOf = (interval, text) => `[${text(interval.low)}, ${text(interval.high)}]`;
 const percentOf = (part, whole) => whole ? fixed(100 * part / whole, 1) + " %" : "-";
 function brief(number) {

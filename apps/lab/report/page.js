@@ -15,8 +15,14 @@ function figuresTable() {
              capacities.map(at => [html(at.words), ...data.policies.map(name => cell(name, at))])) +
       '<p class="small">Below each hit rate: the reused tokens and, if they are known, their share of the optimum and how ' +
       `many more they are than those of ${html(data.policies[0])}` +
+      (data.seeds.length > 1 ? `. Rates are means over the ${data.seeds.length} seeds, tokens and GPU time sums` : "") +
       (data.intervals ? `, with the interval. Intervals: ${html(data.intervals)}.</p>\n` : ".</p>\n");
 }
+
+// " of 2 of 3 requests" where not all had a first token.
+const ofAnswered = row =>
+    row.answered === data.requests ? "" : ` of ${grouped(row.answered)} of ${plural(data.requests, "request")}`;
+const firstToken = (row, ms) => ms === null ? "-" : seconds(ms / 1000) + ofAnswered(row);
 
 // The figures that a reader looks for first.
 function tiles(at) {
@@ -28,9 +34,9 @@ function tiles(at) {
   if (best.optimum_share !== null) all.push([percentOf(best.optimum_share, 1), "of what is possible at this capacity"]);
   if (needed !== null && needed > at.tokens)
     all.push([fixed(needed / at.tokens, 1) + " times", `the memory is what ${baseline} needs for the same reuse`]);
-  if (best.p95_ttft_ms !== null)
-    all.push([seconds(best.p95_ttft_ms / 1000), `to the first token at the 95th percentile (${baseline}: ${
-        seconds(base.p95_ttft_ms / 1000)})`]);
+  if (best.p95_ttft_ms !== null && base.p95_ttft_ms !== null)
+    all.push([seconds(best.p95_ttft_ms / 1000), `to the first token at the 95th percentile${ofAnswered(best)} (${baseline}: ${
+        seconds(base.p95_ttft_ms / 1000)}${ofAnswered(base)})`]);
   return `<p class="advice">${html(advice(at)).replaceAll(" %", "&nbsp;%")}</p>\n<ul class="tiles">\n${
       all.map(([figure, words]) => `<li><b>${html(figure)}</b> ${html(words)}</li>\n`).join("")}</ul>\n`;
 }
@@ -44,8 +50,8 @@ function timeTable(at) {
         ["GPU time of prefill", row => duration(row.prefill_seconds)],
         ["saved against " + first, row => row === base ? "-" : percent(1 - row.prefill_seconds / base.prefill_seconds)]);
   if (data.timed)
-    columns.push(["First token, median", row => seconds(row.p50_ttft_ms / 1000)],
-                 ["95th percentile", row => seconds(row.p95_ttft_ms / 1000)]);
+    columns.push(["First token, median", row => firstToken(row, row.p50_ttft_ms)],
+                 ["95th percentile", row => firstToken(row, row.p95_ttft_ms)]);
   return columns.length ? table("time", ["Policy", ...columns.map(([name]) => html(name))],
                                 rows.map(row => [html(row.policy), ...columns.map(([, cell]) => cell(row))])) :
                           "";
@@ -143,7 +149,7 @@ function fairness(at) {
                            rows.map(
                                ({policy, fairness}) =>
                                    [html(policy), percent(fairness.mean_hit_rate), html(fairness.worst), percent(fairness.worst_hit_rate),
-                                    fairness.jain.toFixed(3)])) +
+                                    fairness.jain >= 0.9995 && fairness.jain < 1 - 1e-9 ? "&gt; 0.999" : fairness.jain.toFixed(3)])) +
           '<p class="small">Jain\'s index of the hit rates of all namespaces: 1 if they are equal, 1/n if only one of ' +
           "n hits.</p>\n" :
                        "";

@@ -71,11 +71,12 @@ function advice(at) {
   if (choices.length === 1) return `${best.policy} ${where}: ${reach}.`;
   if (best.hit_tokens === base.hit_tokens) return `Stay with ${baseline} ${where}: no policy here reuses more. ${reach}.`;
   if (base.hit_tokens === 0) return `Use ${best.policy} ${where}: ${reach}, where ${baseline} reuses none.`;
-  const more = `${fixed(100 * (best.hit_tokens / base.hit_tokens - 1), 1)} % more than ${baseline}`;
   const gain = data.policies[0] === baseline ? best.gain : null;
+  // Of several seeds the interval is that of the mean gain, which is not the ratio of the sums.
+  const more = `${signed(gain ? gain.mean : best.hit_tokens / base.hit_tokens - 1).replace(/^\+/, "")} % more than ${baseline}`;
   if (gain && gain.low <= 0) return `No clear winner ${where}: ${best.policy} reuses ${more}, which may be chance.`;
   return `Use ${best.policy} ${where}: it reuses ${more}${
-      gain ? ` (95 % interval: ${fixed(gain.low * 100, 1)} to ${fixed(gain.high * 100, 1)} %)` : ""}.`;
+      gain ? ` (95 % interval: ${signed(gain.low)} to ${signed(gain.high)} %)` : ""}.`;
 }
 
 function memorySentence() {
@@ -85,7 +86,7 @@ function memorySentence() {
   let text = `The last step of memory, from ${from.name} to ${to.words}, gains ${baseline} ` +
       `${fixed((more.hit_rate - less.hit_rate) * 100, 1)} points of hit rate`;
   if (data.infinite_tokens > 0)
-    text += `; it then reuses ${percentOf(more.hit_tokens, data.infinite_tokens)} of what any cache could reuse`;
+    text += `; it then reuses ${percentOf(more.hit_tokens, data.infinite_tokens)} of what it would reuse without a limit`;
   return text + ".";
 }
 
@@ -105,7 +106,7 @@ function reading() {
   if (data.counted_seconds > 0) first += " in " + duration(data.counted_seconds);
   if (data.infinite_tokens > 0)
     first += `; a cache without a limit would reuse ${
-        percentOf(data.infinite_tokens, data.prompt_tokens)} of them, and no cache can reuse more`;
+        percentOf(data.infinite_tokens, data.prompt_tokens)} of them in whole ${data.blocks ? "blocks" : "pages"} of ${plural(data.page_size, "token")}`;
   const out = [first + "."];
   if (baseline === undefined) return out;
   const few = bySize.length <= 4 ? bySize : new Set([bySize[0], telling, bySize[bySize.length - 1]]);

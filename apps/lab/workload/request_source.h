@@ -22,7 +22,7 @@ struct ClientRequest {
   std::vector<Retention> retention = {};  ///< prefixes that it wishes to keep
   std::uint64_t number = 0;               ///< position in the order of arrival, from 1; set by a replay
   std::vector<Token> answer = {};         ///< `output_tokens` tokens of the answer; empty: the source has none
-  std::uint32_t turn = 0;                 ///< of its conversation, from 1; 0: the source has none
+  std::uint32_t turn = 0;                 ///< turn of its conversation, from 1; 0: the source has none
 };
 
 /// Requests in order of arrival, one at a time: a trace file or a generator. Only the current request is in memory, so

@@ -352,6 +352,12 @@ TEST_CASE("a comparison counts no hits of a request that did not fit") {
   const json row = read(json_file)["rows"][0];
   CHECK(row["rejected"] == 1);
   CHECK(row["hit_tokens"] == 0);
+  CHECK(has(run.out, "hit rate of all prompts"));
+  CHECK(has(run.out, "0.00 %, 1 rejected"));
+  // A rejected request leaves nothing in the cache: it is not known what was evicted too early.
+  CHECK(row["regret"].is_null());
+  for (const auto& [kind, slices] : row["slices"].items())
+    for (const json& slice : slices) CHECK_MESSAGE(slice["regret_tokens"].is_null(), kind);
   CHECK(has(slurp(workshop.path / "r.csv"), ",1536,1,512,0\n"));
 }
 
@@ -399,4 +405,40 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
                 in("bare.feed") +
                     ": the recording has no tokens, so its requests are unknown; record with tokens: "
                     "true in the engine's feed");
+}
+
+TEST_CASE("the last part of a block counts with the tokens that it has: distinct and reused are the prompts") {
+  const Workshop workshop;
+  const fs::path out = workshop.path / "out.json";
+  const Ended run = compare(workshop, "--trace " + workshop.file("t.jsonl", trace(400)) +
+                                          " --blocks --policy lru,optimum --capacity 20k --json " + out.string());
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json all = read(out);
+  CHECK(all["distinct_tokens"].get<std::uint64_t>() + all["infinite_tokens"].get<std::uint64_t>() ==
+        all["prompt_tokens"].get<std::uint64_t>());
+}
+
+TEST_CASE("turns are those of the trace where it has them, and times are of the requests that had a first token") {
+  const Workshop workshop;
+  const std::string engine = (kSource / "configs/engines/lru.yaml").string();
+  const fs::path out = workshop.path / "out.json";
+  const auto line = [](int ms, int turn, int length, int first) {
+    std::string tokens;
+    for (int i = 0; i < length; ++i) tokens += (i ? ", " : "") + std::to_string(first + i);
+    return "{\"time_ms\": " + std::to_string(ms) + ", \"turn\": " + std::to_string(turn) + ", \"tokens\": [" + tokens +
+           "], \"output_tokens\": 4}\n";
+  };
+  const std::string file = workshop.file("t.jsonl", line(0, 1, 40, 1) + line(1000, 7, 320, 1));
+  const Ended run = compare(workshop,
+                            "--trace " + file + " --policy lru,fifo --capacity 160 --mode timed --json " +
+                                out.string() + " --abort-permille 0 --by turn",
+                            engine);
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json all = read(out), row = all["rows"][0];
+  CHECK(row["slices"]["turn"][1]["name"] == "turn 5 to 8");
+  CHECK(row["rejected"] == 1);
+  CHECK(row["answered"] == 1);
+  CHECK(has(run.out, " of 1 of 2 requests"));
+  CHECK(all["infinite_tokens"].is_null());
+  CHECK(row["regret"].is_null());
 }

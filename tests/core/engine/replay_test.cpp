@@ -137,7 +137,7 @@ TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction
   const auto report = run(*engine, source, {});
   CHECK(report.requests == 4);
   CHECK(report.rejected == 1);    // 17 pages of 16; 67 tokens take 16
-  CHECK(report.hit_tokens == 0);  // what the rejected one found is not reused
+  CHECK(report.hit_tokens == 0);  // the rejected one reuses nothing
   CHECK(report.evict_calls == 2);
   CHECK(report.evicted_tokens == 40);  // none for the one under lock, all of it for the next
   CHECK(report.resident_tokens == 64);

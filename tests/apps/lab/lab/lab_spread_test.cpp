@@ -63,6 +63,8 @@ Comparison comparison_of(std::uint64_t seed, std::uint64_t lru, std::uint64_t ot
   one.policies = {"lru", "other"};
   one.capacities = {100};
   one.prompt_tokens = 1000 * seed;
+  one.infinite_tokens = 600 * seed;
+  one.distinct_tokens = 400 * seed;
   one.requests = 10;
   one.seeds = {seed};
   one.rows = {row_of("lru", lru, one.prompt_tokens, seed), row_of("other", other, one.prompt_tokens, seed)};
@@ -77,6 +79,8 @@ TEST_CASE("comparisons of several seeds become one: sums of tokens, means of rat
   const Comparison sum = merged(std::move(all));
   CHECK(sum.seeds == std::vector<std::uint64_t>{1, 2});
   CHECK(sum.prompt_tokens == 3000);
+  CHECK(sum.infinite_tokens == 1800);
+  CHECK(sum.distinct_tokens == 1200);
   const Row &lru = sum.rows[0], &other = sum.rows[1];
   CHECK(other.hit_tokens == 590);
   CHECK(other.hit_rate == doctest::Approx((0.11 + 0.24) / 2));
@@ -91,6 +95,28 @@ TEST_CASE("comparisons of several seeds become one: sums of tokens, means of rat
   CHECK(other.slices[1].name == "turn 2");
   CHECK(other.slices[2].kind == "answer");
   CHECK(other.slices[0].hit_tokens == 590);
+}
+
+TEST_CASE("of several seeds, Jain's index is the mean of theirs, and regret is known if each has it") {
+  const auto of = [](std::uint64_t seed, double jain, bool known) {
+    Comparison one = comparison_of(seed, 100, 100);
+    for (Row& row : one.rows) {
+      row.slices = {{"namespace", "a", 1, 100, 50, 50}, {"namespace", "b", 1, 100, 10 * seed, 50}};
+      row.fairness = Fairness{jain, 0.25 * static_cast<double>(seed), "b", 0.1};
+      if (known) row.regret = Regret{7, {}, {}, {}};
+    }
+    one.slices = one.rows.front().slices;
+    return one;
+  };
+  const Comparison sum = merged({of(1, 0.5, true), of(2, 0.9, true)}),
+                   unknown = merged({of(1, 1, true), of(2, 1, false)});
+  REQUIRE(sum.rows[0].fairness);
+  CHECK(sum.rows[0].fairness->jain == doctest::Approx(0.7));
+  CHECK(sum.rows[0].fairness->mean_hit_rate == doctest::Approx(0.375));
+  CHECK(sum.rows[0].fairness->worst == "b");
+  REQUIRE(sum.rows[0].regret);
+  CHECK(sum.rows[0].regret->tokens == 14);
+  CHECK_FALSE(unknown.rows[0].regret);
 }
 
 TEST_CASE("a first policy without a hit has no gains beside it") {

@@ -128,7 +128,7 @@ def check_figures(page, figures):
         check(f"{row['hit_tokens']:,}" in cells, f"the hit tokens of {row['policy']} are in a table")
         if row["index_seconds"] is not None:
             check(row["digest"] in text, f"the digest of {row['policy']} is in the page")
-        if row["regret"]["tokens"] and row["policy"] not in ("optimum", "infinite"):
+        if row["regret"] and row["regret"]["tokens"] and row["policy"] not in ("optimum", "infinite"):
             check(f"{row['regret']['tokens']:,}" in cells, f"what {row['policy']} regretted is in a table")
         for kind in row["waiting"]["kinds"]:
             check(kind["first"] in cells and f"{kind['tokens']:,}" in cells, f"what waits under {row['policy']}")
