@@ -210,7 +210,7 @@ void print_sentences(const Comparison& comparison) {
     if (best->optimum_share) sentence += fmt::format(" and {} of what is possible", percent(*best->optimum_share));
     if (const Row* const lru = find(comparison, "lru", capacity); lru && lru != best && lru->hit_tokens > 0) {
       const double more = best->gain && comparison.policies.front() == "lru"
-                              ? best->gain->mean  // of several seeds this is not the ratio of the sums
+                              ? best->gain->mean  // not the ratio of the sums where there are several seeds
                               : static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1;
       sentence +=
           best->hit_tokens == lru->hit_tokens ? ", as much as lru" : fmt::format(": {} more than lru", percent(more));

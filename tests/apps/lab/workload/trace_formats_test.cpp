@@ -72,7 +72,7 @@ std::string error_of(const char* format, const std::string& content, const Trace
 bool same(const TraceRecord& a, const TraceRecord& b) {
   return a.time_ms == b.time_ms && a.space == b.space && a.priority == b.priority && a.hints == b.hints &&
          a.turn == b.turn && a.output_tokens == b.output_tokens && a.tokens == b.tokens && a.block == b.block &&
-         a.ids == b.ids && a.length() == b.length();
+         a.ids == b.ids && a.answer == b.answer && a.length() == b.length();
 }
 
 /// Written in Canopy's own format and read again, the same records.
@@ -143,6 +143,10 @@ TEST_CASE("what is wrong with a line of Canopy's own format is said with its col
   CHECK(error(R"({"time_ms": 1, "tokens": [1], "ids": []})") ==
         ":1:31: 'ids' is given together with 'tokens'; expected only one of them");
   CHECK(error(R"({"time_ms": 1, "ids": [1]})") == ":1:16: 'ids' needs 'block_size' as well");
+  CHECK(error(R"({"time_ms": 1, "tokens": [1], "answer": [2, 3], "output_tokens": 1})") ==
+        ":1:31: 'answer' has 2 items; 'output_tokens' is 1, expected the same");
+  CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 2, "input_tokens": 2, "answer": [3]})") ==
+        ":1:64: 'answer' has token ids, and the prompt has none; expected 'output_tokens'");
   CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 0, "input_tokens": 3})") ==
         ":1:28: 'block_size' is 0; expected 1 to 65536");
   CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 2, "input_tokens": 3})") ==
@@ -194,6 +198,8 @@ TEST_CASE("lines of token ids") {
   REQUIRE(all.records.size() == 2);
   CHECK(all.records[0].time_ms == 0);
   CHECK(all.records[0].output_tokens == 3);
+  CHECK(all.records[0].answer == std::vector<Token>{7, 8, 9});
+  CHECK(all.records[1].answer.empty());
   CHECK(all.records[1].time_ms == 1250);
   CHECK(all.records[1].output_tokens == 4);
   CHECK(all.records[1].space == "a");
