@@ -4,6 +4,7 @@
 
 #include <support/sanitizers.h>
 #include <support/shared_folder.h>
+#include <array>
 #include <nlohmann/json.hpp>
 
 using namespace cli;
@@ -264,4 +265,27 @@ TEST_CASE(
         "canopy_tier_dropped_tokens_total{", "sglang:hicache_host_used_tokens{", "sglang:hicache_backup_tokens_total{",
         "sglang:load_back_tokens_total{", "sglang:hicache_dropped_tokens_total{", "cache_source=\"host\""})
     CHECK_MESSAGE(has(exported.out, metric), metric);
+}
+
+TEST_CASE("a request that has room and waits for its fetch did not wait for room") {
+  const Workshop workshop;
+  const fs::path report = workshop.path / "report.json";
+  std::string trace;
+  for (const auto& [ms, first, count] :
+       {std::array{0, 1, 160}, {10'000, 1001, 160}, {20'000, 2001, 16}, {30'000, 1, 160}}) {
+    std::string tokens;
+    for (int i = 0; i < count; ++i) tokens += (i ? ", " : "") + std::to_string(first + i);
+    trace += "{\"time_ms\": " + std::to_string(ms) + ", \"tokens\": [" + tokens + "], \"output_tokens\": 1}\n";
+  }
+  const Ended run = run_canopy(
+      workshop,
+      "replay " + (kSource / "configs/engines/tiers_host.yaml").string() +
+          " --store none --no-content --kv-bytes 1000 --capacity 256 --resize 4:1M --mode timed --abort-permille 0"
+          " --set tiers.host.latency=1s --trace " +
+          workshop.file("t.jsonl", trace) + " --json " + report.string());
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const auto json = nlohmann::json::parse(slurp(report));
+  CHECK(json["waited"] == 0);
+  CHECK(json["p95_wait_ms"] > 0);  // for its fetch
+  CHECK(json["hit_tokens_host"] > 0);
 }
