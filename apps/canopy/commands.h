@@ -1,9 +1,11 @@
 #pragma once
 
+#include <account/history.h>
 #include <canopy/base/option_walkers.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,13 +60,17 @@ int dump_config(const std::string& file, const std::vector<std::string>& assignm
 /// Prints every key of an engine's file with range, default and help.
 int describe_config(const PluginFolders& folders);
 
-/// A feed in shared memory and its mirror, in step.
+/// A feed in shared memory, its mirror, and what has happened since it was attached.
 struct Watched {
   std::string name;
   std::unique_ptr<inspector::Attachment> attachment;
   inspector::Mirror mirror;
-  bool came = false;  ///< true once there were any events, even if they were lost
-  /// Applies the events that have arrived. Returns false if there were none.
+  inspector::History sums = inspector::History::of_sums(0);  ///< since it attached, of all namespaces together
+  bool came = false;       ///< true once there were any events, even if they were lost
+  std::uint64_t laps = 0;  ///< times that events were lost
+  /// The engine overwrites what is not read in time.
+  static constexpr std::chrono::milliseconds kLookEvery{20};
+  /// Applies the events that have arrived, for at most that time. Returns false if there were none.
   bool take();
 };
 /// Returns an error message about a feed whose state did not come within `time`. `came`: there were events.

@@ -155,10 +155,11 @@ void add_top(CLI::App& program, int& status) {
   auto* command = program.add_subcommand("top", "Watch a running engine, show its pools, set a pool's limit");
   command->group("Look");
   command->footer(
-      "Without an option, shows every second: sizes, hit rate, hottest prefixes, next nodes to evict. A higher limit "
-      "lets a pool grow on demand; a lower one evicts, relocates pages and waits for requests.");
+      "Without an option, shows every second: sizes, hit rate, hottest prefixes, next nodes to evict. Requests, hits "
+      "and evictions are counted since it attached, lately since the last screen; - is not known. A higher limit lets "
+      "a pool grow on demand; a lower one evicts, relocates pages and waits for requests.");
   command->add_option("--feed", arguments->feed, "name of the feed; not needed if there is only one");
-  auto* once = command->add_flag("--once", arguments->once, "print once and exit");
+  auto* once = command->add_flag("--once", arguments->once, "follow the feed for a second, print once and exit");
   auto* pools = command
                     ->add_flag("--pools", arguments->pools,
                                "print the limits of the pools, and which segments have memory, and exit")

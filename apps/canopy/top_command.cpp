@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include <mirror/rank_text.h>
@@ -26,15 +27,39 @@ namespace canopy::app {
 namespace {
 
 using inspector::Attachment;
+using inspector::Bucket;
+using inspector::Count;
 using inspector::Mirror;
 using inspector::MirrorNode;
 using inspector::MirrorPool;
-using inspector::Sample;
 using listing::Unit;
 
+constexpr const char* kNotKnown = "-";
+
 std::string share(std::uint64_t part, std::uint64_t whole) {
-  return percent(whole ? static_cast<double>(part) / static_cast<double>(whole) : 0);
+  return whole ? percent(static_cast<double>(part) / static_cast<double>(whole)) : kNotKnown;
 }
+
+/// The counts of a feed at the time of a screen.
+struct Seen {
+  inspector::Counts counts;
+  std::uint64_t laps = 0;
+};
+Seen seen(const Watched& feed) { return {feed.sums.buckets().front().counts, feed.laps}; }
+
+/// Counts since the last screen. Nothing: there was none, or events were lost since then.
+class Lately {
+ public:
+  Lately(const Watched& feed, const std::optional<Seen>& last) : now_(seen(feed)) {
+    if (last && last->laps == now_.laps) last_ = last;
+  }
+  std::uint64_t operator[](Count count) const { return last_ ? now_.counts[count] - last_->counts[count] : 0; }
+  std::string words(Count count) const { return last_ ? grouped((*this)[count]) : kNotKnown; }
+
+ private:
+  Seen now_;
+  std::optional<Seen> last_;
+};
 
 /// Returns a bar: ▓ evictable, █ protected, ▒ owned by requests, · free; letters if the locale is not UTF-8.
 std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& terminal) {
@@ -88,13 +113,63 @@ Nodes place_columns(const Mirror& mirror) {
   return list;
 }
 
+/// Adds what left the pool of the first group, for any cause.
+void add_evicted(const Watched& feed, const Lately& lately, Table& table) {
+  const Bucket& all = feed.sums.buckets().front();
+  std::string causes;
+  if (feed.sums.has_requests())  // KV events do not report causes
+    for (std::size_t cause = 0; cause < all.evicted.size(); ++cause)
+      if (all.evicted[cause] != 0)
+        causes += fmt::format("{}{} {}", causes.empty() ? ": " : ", ", grouped(all.evicted[cause]),
+                              inspector::kEvictionCauseNames[cause]);
+  table.row("evicted", fmt::format("{} of {} since attached, {} lately{}", plural(all.counts[Count::evicted], "token"),
+                                   printable(feed.mirror.pool(0).name), lately.words(Count::evicted), causes));
+}
+
+/// Adds what requests found and missed since the feed was attached.
+void add_requests(const Watched& feed, const Lately& lately, Table& table) {
+  const Bucket& all = feed.sums.buckets().front();
+  const bool known = feed.mirror.in_step();
+  table.row("hit rate",
+            fmt::format("{} since attached, {} lately, {} requests seen, {} running",
+                        share(all.counts[Count::hit], all.counts[Count::prompt]),
+                        share(lately[Count::hit], lately[Count::prompt]), grouped(all.counts[Count::requests]),
+                        known ? grouped(feed.mirror.running()) : kNotKnown));
+  if (const std::uint64_t tries = all.counts[Count::tries])
+    table.row("tries", plural(tries, "request") + " ended before admission");
+  if (feed.sums.has_nodes()) add_evicted(feed, lately, table);
+  std::uint64_t missed = 0;
+  std::vector<std::size_t> reasons;
+  for (std::size_t reason = 0; reason < all.missed.size(); ++reason)
+    if (all.missed[reason] != 0) missed += all.missed[reason], reasons.push_back(reason);
+  if (missed == 0) return;
+  std::sort(reasons.begin(), reasons.end(), [&](std::size_t a, std::size_t b) {
+    return all.missed[a] != all.missed[b] ? all.missed[a] > all.missed[b] : a < b;
+  });
+  std::string words = plural(missed, "token");
+  for (const std::size_t reason : reasons)
+    words += fmt::format(", {} {}", share(all.missed[reason], missed), inspector::reason_name(reason));
+  table.row("missed", words);
+}
+
+/// Prints the rest of the screen while the state is not known: events were lost, and no keyframe has come since.
+void print_lost(const Watched& feed, const Lately& lately, std::size_t width, const Terminal& terminal) {
+  const Mirror& mirror = feed.mirror;
+  Table table;
+  if (feed.sums.has_requests()) add_requests(feed, lately, table);
+  else add_evicted(feed, lately, table);
+  for (std::size_t g = 0; g < mirror.groups(); ++g) table.row(printable(mirror.pool(g).name), kNotKnown);
+  table.row("tree", kNotKnown);
+  table.print(terminal, terminal.moves ? width : 0);
+  fmt::print("\n{}\n", terminal.dim("  -: not known until the engine sends its whole state again"));
+}
+
 /// Prints the rest of the screen for a feed made from KV events: what they report, and what is unknown.
-void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, std::size_t width,
-                       const Terminal& terminal) {
+void print_from_events(const Watched& feed, const Lately& lately, std::size_t width, const Terminal& terminal) {
+  const Mirror& mirror = feed.mirror;
   Table table;
   table.row("from", printable(mirror.origin()));
-  table.row("evicted", plural(now.evicted_tokens, "token") +
-                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  add_evicted(feed, lately, table);
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);
     if (pool.name.empty()) continue;
@@ -135,7 +210,7 @@ void add_tiers(const Mirror& mirror, Table& table) {
   add("storage");
 }
 
-/// Prints the tenants with the most cached tokens, if tenants have shares. Requests are counted since it attached.
+/// Prints the tenants with the most cached tokens, if tenants have shares.
 void print_tenants(const Mirror& mirror, const Terminal& terminal) {
   const inspector::MirrorTenants& tenants = mirror.tenants();
   if (tenants.all.empty()) return;
@@ -163,35 +238,25 @@ void print_tenants(const Mirror& mirror, const Terminal& terminal) {
   print_tenants(std::move(all), payments, limit, 8, terminal);
 }
 
-/// Prints one screen. `before` is the sample of the last screen, for rates.
-void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
-           const Terminal& terminal) {
-  const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
+/// Prints one screen.
+void print(const Watched& feed, const Lately& lately, std::size_t width, const Terminal& terminal) {
+  const Mirror& mirror = feed.mirror;
+  const FeedShape& header = feed.attachment->header();
+  const bool known = mirror.no_nodes().empty();
   const std::string title = fmt::format("canopy top: {}", name_of(header));
-  const std::string facts = fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
-                                        header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
-                                        mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known");
+  const std::string facts =
+      fmt::format("process {}, page {}, tick {}, {} operations seen, drift {}", header.pid, header.page_size,
+                  mirror.in_step() ? grouped(mirror.tick()) : kNotKnown, grouped(mirror.commits()),
+                  !known             ? "not known"
+                  : mirror.in_step() ? std::to_string(mirror.drift())
+                                     : kNotKnown);
   const bool fits = !terminal.moves || title.size() + 2 + facts.size() <= width;
   fmt::print("{}{}{}\n", terminal.bold(title), fits ? "  " : "\n  ", terminal.dim(facts));
   print_doubts(mirror.doubts(), stdout, terminal);
-  if (mirror.is_from_events()) return print_from_events(mirror, now, before, width, terminal);
+  if (!mirror.in_step()) return print_lost(feed, lately, width, terminal);
+  if (mirror.is_from_events()) return print_from_events(feed, lately, width, terminal);
   Table table;
-  table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
-                                    share(now.hit_tokens, now.prompt_tokens),
-                                    share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
-                                    grouped(now.requests), now.running));
-  if (mirror.tries() > 0) table.row("tries", plural(mirror.tries(), "request") + " ended before admission");
-  const bool known = mirror.no_nodes().empty();
-  if (known)
-    table.row("evicted", plural(now.evicted_tokens, "token") +
-                             fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
-  const std::vector<inspector::MissGroup> misses = mirror.misses();
-  std::uint64_t missed = 0;
-  for (const inspector::MissGroup& group : misses) missed += group.tokens;
-  std::string reasons;
-  for (const inspector::MissGroup& group : misses)
-    reasons += fmt::format(", {} {}", share(group.tokens, missed), printable(reason_words(group)));
-  if (missed != 0) table.row("missed", plural(missed, "token") + reasons);
+  add_requests(feed, lately, table);
   if (!mirror.paused().empty()) table.row("paused", printable(mirror.paused()));
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);
@@ -240,63 +305,20 @@ std::size_t terminal_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
+/// Reads the feed for this long, or until it ends. Returns the reason why it has ended; empty while it goes on.
+std::string follow(Watched& feed, std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  for (bool last = false; !last && !Interrupt::came();) {
+    last = std::chrono::steady_clock::now() >= until;  // before reading: what is shown then is new after a long sleep
+    std::string gone = feed.attachment->gone();        // before reading: what was written before the end is then read
+    if (feed.take()) continue;
+    if (!gone.empty()) return gone;
+    std::this_thread::sleep_for(Watched::kLookEvery);
+  }
+  return {};
+}
+
 }  // namespace
-
-bool Watched::take() {
-  std::vector<Event> events(4096);
-  bool any = false;
-  for (;;) {
-    std::size_t count = 0;
-    switch (attachment->reader().read(events.data(), events.size(), count)) {
-      case FeedReader::Outcome::nothing:
-        return any;
-      case FeedReader::Outcome::lapped:
-        mirror.lost();
-        came = true;
-        break;
-      case FeedReader::Outcome::events:
-        mirror.take({events.data(), count});
-        any = came = true;
-    }
-  }
-}
-
-std::string no_state_of(const std::string& feed, bool came, const char* time) {
-  return fmt::format(
-      "the feed '{}': {}", feed,
-      came ? fmt::format("its events came faster than they were read for {}, so its state is not known; a "
-                         "larger ring (`events` in the engine's feed) helps",
-                         time)
-           : fmt::format("no events came for {}; its engine serves no request and is not polled", time));
-}
-
-Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
-  using namespace std::chrono_literals;
-  std::string name = wanted;
-  if (name.empty()) {
-    const auto names = Attachment::names();
-    if (names.empty())
-      return Error{
-          "no process publishes a feed now; `canopy replay ... --feed NAME` does, or feed: { shm: { name: NAME } } in "
-          "an engine's file"};
-    if (names.size() > 1) return Error{fmt::format("expected --feed NAME; there are {}", fmt::join(names, ", "))};
-    name = names[0];
-  }
-  auto attachment = Attachment::attach(name);
-  if (!attachment) return attachment.error();
-  Mirror mirror((*attachment)->header());
-  auto watched = std::make_unique<Watched>(Watched{name, std::move(*attachment), std::move(mirror)});
-  for (auto waited = 0ms;; waited += 100ms) {
-    watched->take();
-    if (watched->mirror.in_step()) return watched;
-    if (const std::string gone = watched->attachment->gone(); !gone.empty())
-      return Error{"the feed '" + name + "': " + gone};
-    if (Interrupt::came())
-      return Error{fmt::format("the feed '{}': {} came before any event", name, Interrupt::name())};
-    if (waited > 10s) return Error{no_state_of(name, watched->came, "10 s")};
-    std::this_thread::sleep_for(100ms);
-  }
-}
 
 int top(const std::string& name, bool once) {
   using namespace std::chrono_literals;
@@ -304,27 +326,25 @@ int top(const std::string& name, bool once) {
   const Interrupt interrupt;
   auto watched = watch(name);
   if (!watched) return Interrupt::came() ? Interrupt::exit_code() : unusable(watched.error().text);
-  Attachment& attachment = *(*watched)->attachment;
-  const Mirror& mirror = (*watched)->mirror;
-  Sample before;
-  for (;;) {
+  Watched& feed = **watched;
+  std::optional<Seen> last;
+  std::string gone;
+  const auto follow_on = [&] {
+    last = seen(feed);
+    gone = follow(feed, 1s);
+  };
+  if (once) follow_on();  // else nothing would have happened since it attached
+  while (!Interrupt::came()) {
     if (terminal.moves && !once) fmt::print("\x1b[H\x1b[2J");
-    print(mirror, attachment.header(), before, terminal_width(), terminal);
+    print(feed, {feed, last}, terminal_width(), terminal);
+    if (!gone.empty()) fmt::print("\n{}\n", terminal.bold("The feed has ended: " + gone + "."));
     std::fflush(stdout);
-    if (once) return mirror.doubts().empty() ? kFine : kViolations;
-    if (!mirror.samples().empty()) before = mirror.samples().back();
-    for (auto slept = 0ms; slept < 1s && !Interrupt::came(); slept += 20ms) std::this_thread::sleep_for(20ms);
-    if (Interrupt::came()) {
-      fmt::print("\n");
-      return Interrupt::exit_code();
-    }
-    const bool came = (*watched)->take();
-    if (const std::string gone = attachment.gone(); !gone.empty() && !came) {
-      fmt::print("\n{}\n", terminal.bold("The feed has ended: " + gone + "."));
-      return mirror.doubts().empty() ? kFine : kViolations;
-    }
+    if (once || !gone.empty()) return feed.mirror.doubts().empty() ? kFine : kViolations;
+    follow_on();
     if (!terminal.moves) fmt::print("\n");
   }
+  if (terminal.moves) fmt::print("\n");
+  return Interrupt::exit_code();
 }
 
 }  // namespace canopy::app

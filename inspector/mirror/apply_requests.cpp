@@ -1,6 +1,6 @@
 // `running`, `prompt_tokens`, `hit_tokens` and MirrorNode::matches count requests of clients only, never a fetch; all
-// but `running` from their admission on. A known request that a keyframe reports again counts only as running, unless
-// it was admitted meanwhile. The reason of a miss is looked for only while it is unknown.
+// but `running` from their admission on. A request that was admitted before a keyframe counts only as running, unless
+// nothing was before the keyframe. The reason of a miss is looked for only while it is unknown.
 
 #include <algorithm>
 
@@ -42,23 +42,26 @@ void Apply::operator()(const event::RequestBegun& begun) {
   if (request.miss == Miss::unknown) request.miss = request.rest;
   state_.requests.recall(request);
   ++state_.running;
-  if (!again && begun.node != NodeId{} && request.matched > 0) {
+  const bool late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
+  if (!again && !late && begun.node != NodeId{} && request.matched > 0) {
     state_.any_hit = true;
     if (!state_.any_use) use(request.last_node);  // else the match has reported it
   }
-  if (!again) {
+  if (!again && !late) {
     state_.work += request.prompt;
     if (!state_.now.keyframe) count_work(request.last_node);
     if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
   }
-  if (!begun.waits && !request.admitted()) admit(request);
+  if (begun.waits || request.admitted()) return;
+  if (late) request.admitted_at = state_.commits + 1;
+  else admit(request);
 }
 
 void Apply::operator()(const event::RequestAdmitted& admitted) {
   MirrorRequest* const request = state_.requests.find(admitted.request);
   if (!request || request->fetch || request->admitted() || request->ended()) return;
   request->matched = admitted.matched;
-  const bool open = request->miss == request->rest;  // nothing of it is known to have been evicted
+  const bool open = request->miss == request->rest;                       // nothing of it is known to have been evicted
   if (request->rest == Miss::unknown || request->rest == Miss::rounding)  // the match may be another one by now
     request->rest = request->matched >= request->reusable(state_.page_size) ? Miss::rounding : Miss::unknown;
   if (open) request->miss = request->rest;

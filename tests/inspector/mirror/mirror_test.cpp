@@ -176,6 +176,9 @@ TEST_CASE("mirror: a request runs, is retracted, and runs again") {
   late.look();
   REQUIRE(late.mirror.requests().size() == 1);
   CHECK(late.mirror.requests().front().phase == RequestPhase::retracted);
+  // It did not begin under this reader's eyes: it runs, and counts as nothing else.
+  CHECK(late.mirror.running() == 1);
+  CHECK(late.mirror.prompt_tokens() == 0);
   request.resume();
   CHECK(phase() == RequestPhase::resumed);
 }
