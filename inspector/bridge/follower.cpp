@@ -99,13 +99,18 @@ void Follower::apply(std::uint16_t worker, const kv_events::EventBatch& batch, s
   commit(operation_, now_us);
 }
 
-/// Returns the event's group and sets hashes_. Counts blocks for whose group there is no room as left out.
+/// Returns the event's group and sets hashes_; nothing if there is no room for the group.
 std::optional<std::uint8_t> Follower::group_of(const kv_events::EventBatch& batch, const kv_events::Event& event) {
   const std::optional<std::uint8_t> group = names_.group(batch, event);
-  if (!group) left_out_ += event.hashes.count;
   hashes_.clear();
   for (const kv_events::BlockHash& hash : batch.hashes_of(event)) hashes_.push_back(hash.value);
   return group;
+}
+
+/// Counts blocks of a worker that the feed does not show. `sum`: the count of their kind.
+void Follower::leave_out(std::uint16_t worker, std::uint64_t blocks, std::uint64_t& sum) {
+  workers_[worker].left_out += blocks;
+  sum += blocks;
 }
 
 void Follower::store(std::uint16_t worker, const kv_events::EventBatch& batch, const kv_events::Event& event) {
@@ -113,12 +118,12 @@ void Follower::store(std::uint16_t worker, const kv_events::EventBatch& batch, c
   const bool has_tokens = kv_events::tokens_match_hashes(event);
   if (!tree_ && has_tokens && event.block_size <= kMostPageSize) begin(static_cast<Units>(event.block_size));
   if (!tree_ || event.block_size != page_size_) {
-    other_sizes_ += event.hashes.count;
+    leave_out(worker, event.hashes.count, other_sizes_);
     other_size_ = event.block_size;
     return;
   }
   const std::optional<std::uint8_t> group = group_of(batch, event);
-  if (!group) return;
+  if (!group) return leave_out(worker, event.hashes.count, left_out_);
   std::span<const Token> tokens = batch.tokens_of(event);
   if (event.token_pairs) {  // (t, t+1): the second token of a pair is the first of the next
     tokens_.clear();
@@ -140,7 +145,9 @@ void Follower::store(std::uint16_t worker, const kv_events::EventBatch& batch, c
   if (has_tokens) stored.tokens = tokens;
   stored.extra = keys.extra;
   send_names(false);
+  const std::uint64_t had = tree_->counts().left_out;
   tree_->store(stored, tick_);
+  workers_[worker].left_out += tree_->counts().left_out - had;
   operation_ = Operation::insert;
 }
 
@@ -155,18 +162,21 @@ void Follower::remove(std::uint16_t worker, const kv_events::EventBatch& batch, 
 
 void Follower::clear(std::uint16_t worker) {
   operation_ = Operation::flush;
+  workers_[worker].left_out = 0;
   if (tree_) tree_->clear(worker);
 }
 
 std::string Follower::state_of(std::uint16_t worker) const {
   const kv_events::InOrder& order = workers_[worker].order;
   const kv_events::InOrder::Counts& counts = order.counts();
-  std::string words = order.waits()           ? "waits for messages that are missing"
-                      : order.is_incomplete() ? "incomplete until it clears its cache or restarts"
-                                              : "whole";
+  std::string words = order.waits()                    ? "waits for messages that are missing"
+                      : order.is_incomplete()          ? "incomplete until it clears its cache or restarts"
+                      : workers_[worker].left_out != 0 ? "incomplete"
+                                                       : "whole";
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count != 0) words += fmt::format(", {} {}", count, what);
   };
+  add(workers_[worker].left_out, workers_[worker].left_out == 1 ? "block was left out" : "blocks were left out");
   add(counts.before, "messages were sent before the first one received");
   add(counts.gaps, counts.gaps == 1 ? "gap" : "gaps");
   add(counts.repaired, counts.repaired == 1 ? "missing message came later" : "missing messages came later");

@@ -62,7 +62,7 @@ class Follower {
   /// REQUIRES: has_feed().
   FeedSink& sink() { return *sink_; }
   const kv_events::InOrder::Counts& counts_of(std::uint16_t worker) const { return workers_[worker].order.counts(); }
-  /// Returns "whole", or what is missing of a worker.
+  /// Returns "whole", or what is missing of a worker. No worker is whole of which blocks were left out.
   std::string state_of(std::uint16_t worker) const;
   /// Returns the doubts of all figures: messages that never came, or could not be read, and blocks that were left out.
   Doubts doubts() const;
@@ -74,10 +74,12 @@ class Follower {
     kv_events::InOrder order;
     std::uint64_t waits_since_us = 0;
     std::uint64_t batches = 0;
+    std::uint64_t left_out = 0;  ///< blocks that were left out since its cache was last empty
   };
   void apply(std::uint16_t worker, const kv_events::EventBatch& batch, std::uint64_t now_us);
   void apply_held(std::uint16_t worker, std::uint64_t now_us);
   std::optional<std::uint8_t> group_of(const kv_events::EventBatch& batch, const kv_events::Event& event);
+  void leave_out(std::uint16_t worker, std::uint64_t blocks, std::uint64_t& sum);
   void store(std::uint16_t worker, const kv_events::EventBatch& batch, const kv_events::Event& event);
   void remove(std::uint16_t worker, const kv_events::EventBatch& batch, const kv_events::Event& event);
   void clear(std::uint16_t worker);

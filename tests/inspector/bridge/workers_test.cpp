@@ -97,6 +97,26 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   CHECK(common.shared_of(0) == 0);
 }
 
+TEST_CASE("a server of which blocks were left out is not whole until it clears its cache") {
+  Followed followed(false, 2);
+  followed.receive(of_itself(0, std::nullopt, {1, 2}), false, 0);
+  kv_events::EventBatch batch;
+  kv_events::Event event;
+  event.kind = kv_events::EventKind::stored;
+  batch.set_hashes(event, std::vector{kv_events::signed_hash(7)});
+  batch.set_tokens(event, std::vector<Token>(2 * kPage, 7));
+  event.set_present(kv_events::Field::block_size), event.block_size = 2 * kPage;
+  batch.events.push_back(event);
+  Sent other{0, {}};
+  kv_events::write_batch(batch, kv_events::Form::maps, other.payload);
+  followed.receive(other, false, 1);
+  CHECK(followed.follower.state_of(0) == "whole");
+  CHECK(followed.follower.state_of(1) == "incomplete, 1 block was left out");
+  followed.receive(removed(1, std::nullopt), false, 1);
+  CHECK(followed.follower.state_of(1) == "whole");
+  CHECK(followed.follower.doubts().size() == 1);  // the left out block stays a doubt of all figures
+}
+
 TEST_CASE("extra keys name a namespace only if there is one for each block") {
   const std::string each_none = "\x92\xc0\xc0", first_has_one = "\x92\x91\xa4salt\xc0", three = "\x93\xc0\x91\xa1k\xc0",
                     none = "\xa2no";
