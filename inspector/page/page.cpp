@@ -269,9 +269,10 @@ WEB_EXPORT(web_events) int web_events(char* memory, std::size_t bytes) {
 WEB_EXPORT(web_lapped) void web_lapped() {
   if (page.stream) page.stream->lapped();
 }
-WEB_EXPORT(web_gone) void web_gone(char* why, std::size_t bytes) {
+/// Ends the feed or, if `server` is not 0, the connection to the server. Takes the reason.
+WEB_EXPORT(web_gone) void web_gone(char* why, std::size_t bytes, int server) {
   const Taken reason(why, bytes);
-  if (page.stream) page.stream->gone(reason.text());
+  if (page.stream) page.stream->gone(reason.text(), server != 0);
 }
 WEB_EXPORT(web_answered) void web_answered(int accepted) {
   if (page.stream) page.stream->answered(accepted != 0);

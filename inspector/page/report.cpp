@@ -36,6 +36,7 @@ std::string report_of(const App& app) {
   const Mirror& mirror = app.mirror();
   add("state", app.picker() ? "choosing" : name_of(session.state));
   add("name", clean_text(session.name));
+  add("server_gone", static_cast<int>(session.server_gone));
   add("detail", clean_text(session.detail));
   add("loading", static_cast<int>(app.loading()));
   add("done", session.done);

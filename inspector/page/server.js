@@ -47,7 +47,7 @@ export class Server {
       if (!this.again) address.feed(said.attached);
     }
     if ('lapped' in said) call.lapped();
-    if ('gone' in said) call.gone(...taken(said.gone));
+    if ('gone' in said) call.gone(...taken(said.gone), 0);
     if ('command' in said) {
       call.answered(said.command !== 'busy');
       if (said.command === 'refused') this.tells.say(`The server refused the command: ${said.why}`, '');
@@ -74,7 +74,7 @@ export class Server {
                      'Open the address that `canopy serve` has printed: it ends with a token.');
       return;
     }
-    call.gone(...taken(`the server at ${location.host} does not answer`));
+    call.gone(...taken(`the server at ${location.host} does not answer`), 1);
     this.tells.lost(this.attached !== null);
     this.next = setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(2 * this.wait, kLongestWait);

@@ -47,6 +47,7 @@ LiveLink::Arrived StreamLink::next(std::span<const Event>& events) {
 bool StreamLink::pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) {
   const bool all = LiveLink::pump(mirror, session, time, budget);
   // The server, or the engine behind it, may come back.
+  session.server_gone = session.state == Session::State::gone && server_gone_;
   session.waits_for_again = session.state == Session::State::gone;
   return all;
 }

@@ -26,8 +26,8 @@ class StreamLink final : public LiveLink {
   bool add(std::span<const Event> events);
   /// Records that the server left out events: those that follow begin with a keyframe.
   void lapped();
-  /// Records the end of the feed. Events that wait are still applied.
-  void gone(std::string why) { gone_ = std::move(why); }
+  /// Records the end of the feed or, if `server`, of the connection to the server. Events that wait are still applied.
+  void gone(std::string why, bool server) { gone_ = std::move(why), server_gone_ = server; }
   /// The server's answer to the last command: false if the engine has not read the commands before it yet.
   void answered(bool accepted);
 
@@ -41,6 +41,7 @@ class StreamLink final : public LiveLink {
 
   FeedShape header_;
   std::string gone_;
+  bool server_gone_ = false;
   Send send_;
   std::vector<Event> waiting_;
   std::size_t next_ = 0;  ///< place in waiting_ of the next event to apply

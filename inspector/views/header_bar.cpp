@@ -24,7 +24,7 @@ Light light_of(const Scene& scene) {
     case Session::State::attaching:
       return {"attaching", colours.warn};
     case Session::State::gone:
-      return {"engine gone", colours.bad};
+      return {scene.session.server_gone ? "server gone" : "engine gone", colours.bad};
     case Session::State::recording:
       return {scene.time.playing ? "playing" : "recording", colours.accent};
     case Session::State::live:

@@ -5,6 +5,8 @@ namespace canopy::inspector {
 Notice notice_of(const Session& session, const Mirror& mirror) {
   switch (session.state) {
     case Session::State::gone:
+      if (!mirror.in_step() && session.server_gone)
+        return {session.detail, "No whole operation had arrived. The page tries again by itself."};
       if (!mirror.in_step())
         return {session.detail, "No whole operation had arrived. Start the engine again, then attach to it."};
       return {};

@@ -119,6 +119,7 @@ struct Session {
   /// Stage of reading a recording, in words; `done` is the part that was read, 0..1. Empty: everything needed is read.
   std::string reading;
   double done = 0;
+  bool server_gone = false;      ///< gone: the server that sent the feed; of the engine nothing is known
   bool waits_for_again = false;  ///< gone: the inspector attaches again as soon as an engine with this name starts
   std::uint64_t again = 0;       ///< times that it attached again
   std::uint64_t laps = 0;        ///< times that events were lost because they came faster than they were read

@@ -210,6 +210,7 @@ class TimeBar final : public Panel {
 
  private:
   static std::string words(const Scene& scene, bool gone) {
+    if (gone && scene.session.server_gone) return scene.session.detail + "; trying again";
     if (gone)
       return scene.session.detail + (scene.session.waits_for_again
                                          ? fmt::format("; waiting for '{}' to start again", scene.session.name)

@@ -65,7 +65,7 @@ def a_live_feed(page, _):
         page.until_address(f"node={node}")
         engine.kill()
         engine.wait()
-        page.until("gone", lambda report: report["state"] == "gone")
+        page.until("gone", lambda report: report["state"] == "gone" and report["server_gone"] == 0)
         commits = page.report()["commits"]
         assert commits > 0, "the last picture stays"
         engine = subprocess.Popen(replay("--feed", FEED, "--pace", "20"), stdout=subprocess.DEVNULL)
@@ -217,7 +217,7 @@ def the_server_goes_and_comes(page, folder):
     with canopy_serve(CANOPY, "--demo", *token) as address:
         page.open(address)
         page.until("live", lambda report: report["state"] == "live" and report["commits"] > 50)
-    page.until("gone", lambda report: report["state"] == "gone")
+    page.until("gone", lambda report: report["state"] == "gone" and report["server_gone"] == 1)
     page.until_notice("does not answer")
     port = re.search(r":(\d+)/", address)[1]
     with canopy_serve(CANOPY, "--demo", *token, "--port", port) as again:

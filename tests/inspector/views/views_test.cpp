@@ -117,7 +117,10 @@ TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
   session.state = Session::State::gone;
   session.detail = "process 601, which wrote the feed, has gone";
   CHECK(notice_of(session, mirror).what == session.detail);
-  CHECK_FALSE(notice_of(session, mirror).next.empty());
+  CHECK(notice_of(session, mirror).next.find("Start the engine again") != std::string::npos);
+  session.server_gone = true;  // the engine may still run
+  CHECK(notice_of(session, mirror).next.find("engine") == std::string::npos);
+  session.server_gone = false;
   mirror.take(script.commit());
   CHECK(notice_of(session, mirror).what.empty());  // the last picture stays
   session.state = Session::State::live;
