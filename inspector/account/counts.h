@@ -12,18 +12,17 @@
 namespace canopy::inspector {
 
 /// The rules of what the inspector counts, in one place. History applies them, once for each effect that the mirror
-/// reports, to the past over time and to the sums of an exporter.
+/// reports, to the past over time and to the sums of `canopy export` and `canopy top`.
 ///
-/// - A request counts when it is admitted (event::RequestAdmitted): not a fetch, and not one that was running when this
-///   reader came. `hit` is the match with which it was admitted, at most its prompt; a later match does not count. The
-///   mirror's own prompt and hit tokens, which `canopy top` shows, also have the requests that were running.
+/// - A request counts when it is admitted (event::RequestAdmitted): not a fetch, and not one that was admitted before
+///   this reader came. `hit` is the match with which it was admitted, at most its prompt; a later match does not count.
 /// - A request that ends before it is admitted counts as a try when it ends, and nowhere else.
 /// - Missed tokens are those that the match could have had (MirrorRequest::missed) and, under `rounding`, the last
-///   page. They count where the request was admitted, and move to their reasons when these are found, however late: pages that
-///   had been evicted to `evicted` (or to the flush), the rest to a reason of its own. In any range, prompt tokens are
-///   hits plus all missed ones. An exporter's counters must not fall, so there a request's missed tokens are left out
-///   until its reasons are final: its whole prompt is in the tree, or it has ended. A flush is a reason of its own
-///   here, and `evicted` there.
+///   page. They count where the request was admitted, and move to their reasons when these are found, however late:
+///   pages that had been evicted to `evicted` (or to the flush), the rest to a reason of its own. In any range, prompt
+///   tokens are hits plus all missed ones. An exporter's counters must not fall, so there a request's missed tokens are
+///   left out until its reasons are final: its whole prompt is in the tree, or it has ended. A flush is a reason of its
+///   own here, and `evicted` there.
 /// - Pages are compared by their digests (event::NodeDigests) or tokens. Where a feed has neither, a longer node that
 ///   comes back is known by its first page only: what is counted is then the most that it can be (Bound).
 /// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late). Pages of the first group
@@ -31,8 +30,11 @@ namespace canopy::inspector {
 /// - `wasted`: what a fetch finds in a tier below is no waste, and is taken back when it is fetched. `regretted`: what
 ///   is computed again, never what is fetched.
 /// - Tokens that leave have a cause (EvictionCause). `evicted` is any cause, in the first group; an exporter has each
-///   group, and flushed tokens apart. Ages are those that are known: by token here, also at a flush; by page in an
-///   exporter, and not at a flush.
+///   group, and flushed tokens apart. An exporter's counters by cause leave out what left in the last operation until
+///   the next one: a resize then makes it `limit`. Ages are those that are known: by token here, also at a flush; by
+///   page in an exporter, and not at a flush.
+/// - Hits by tier: the engine reports only with its totals, every few operations, what fetches had brought to requests
+///   that were admitted before. Until then, an exporter counts their hits for no tier.
 /// - Prompt lengths: of requests that were admitted here; of those that finished in an exporter.
 /// - Counters of tiers are the engine's own, without what they had at the keyframe with which this reader came.
 /// - Figures of tenants with shares are the engine's, since it began (MirrorTenant).
@@ -95,6 +97,8 @@ enum class EvictionCause : std::uint8_t {
   other,  ///< with another operation: a window moved on, or another server removed it
 };
 inline constexpr std::array<const char*, 4> kEvictionCauseNames = {"for room", "lower limit", "flush", "other"};
+/// Values of the label `cause` in metrics.
+inline constexpr std::array<const char*, 4> kEvictionCauseLabels = {"room", "lower_limit", "flush", "other"};
 inline constexpr std::size_t kEvictionCauses = kEvictionCauseNames.size();
 EvictionCause cause_of(Operation operation);
 

@@ -115,6 +115,8 @@ void History::begin_again(bool known) {
   running_.clear();
   ends_.clear();
   lost_.clear(), returned_.clear();
+  recent_ = {};
+  if (totals_) totals_->settle();
   keyframe_ = true;
   at_least_ |= !known;
   if (std::exchange(began_, true) && !known) add_mark(HistoryMark::Kind::lost, "events were lost");
@@ -131,6 +133,12 @@ void History::added(const MirrorNode& node) {
 
 void History::split(const MirrorNode& upper) {
   if (totals_) ++ends_[upper.end()];
+}
+
+void History::joining(const MirrorNode& upper) { forget_end(upper.end()); }
+
+void History::forget_end(Units end) {
+  if (const auto at = ends_.find(end); at != ends_.end() && --at->second == 0) ends_.erase(at);
 }
 
 void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node.length)); }
@@ -170,11 +178,8 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
 /// Counts what an exporter shows of a group's pages that leave.
 void History::count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause) {
   LeavingCounts& counts = totals_->leaving[mirror_->pool(group).name];
-  if (cause == EvictionCause::flush) {
-    counts.flushed_tokens += node.length;
-    return;
-  }
-  counts.evicted_tokens += node.length;
+  counts.add(cause, node.length, mirror_->commits() + 1);
+  if (cause == EvictionCause::flush) return;
   if (node.added_us != kTimeNotKnown) counts.lifetime_s.add(elapsed(node.added_us, mirror_->us()), pages(node));
   if (node.used_us == kTimeNotKnown) return;
   counts.idle_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
@@ -184,7 +189,7 @@ void History::count_leaving(const MirrorNode& node, std::size_t group, EvictionC
 void History::removed(const MirrorNode& node) {
   std::uint64_t& held = held_[see(node.space)];
   held -= std::min<std::uint64_t>(held, node.length);
-  if (const auto end = ends_.find(node.end()); end != ends_.end() && --end->second == 0) ends_.erase(end);
+  forget_end(node.end());
 }
 
 void History::count_regret(const MirrorNode& node, std::uint64_t tokens) {

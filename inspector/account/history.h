@@ -108,6 +108,7 @@ class History final : MirrorWatcher {
   void begin_again(bool known) override;
   void added(const MirrorNode& node) override;
   void split(const MirrorNode& upper) override;
+  void joining(const MirrorNode& upper) override;
   void matched(const MirrorNode& node) override;
   void used(const MirrorNode& node) override;
   void left(const MirrorNode& node, std::size_t group, Operation operation) override;
@@ -129,6 +130,7 @@ class History final : MirrorWatcher {
   Bucket& bucket_for(std::uint64_t commit);
   void merge();
   std::uint32_t see(NamespaceId space);
+  void forget_end(Units end);
   void add_mark(HistoryMark::Kind kind, std::string text);
   void mark_changes(const LogLine& line);
   void count_traffic(Bucket& bucket);

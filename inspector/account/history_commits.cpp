@@ -41,6 +41,8 @@ void History::committed(const LogLine& line) {
   has_requests_ = !mirror_->is_from_events();
   has_nodes_ = mirror_->no_nodes().empty();
   if (totals_) ++totals_->operations;
+  if (totals_ && line.operation == Operation::resize)
+    for (auto& [group, counts] : totals_->leaving) counts.resized(last_.commit);
   if (totals_ && keyframe_) counters_at_step_ = mirror_->counters();
   count_traffic(bucket);
   // To lower a limit, the engine first evicts and then resizes.

@@ -41,7 +41,7 @@ void History::admitted(const MirrorRequest& request) {
   const std::uint32_t missed = request.missed(mirror_->page_size());
   bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
   last_page_matched_ |= request.matched > request.reusable(mirror_->page_size());
-  if (totals_) recent_.add(request.prompt, matched);
+  if (totals_) recent_.add(request.prompt, matched), totals_->admitted_hits.add(moment().commit, matched);
   Running& running = running_[request.id];
   running.admitted = moment().commit;
   running.prompt = request.prompt, running.matched = matched, running.missed = missed;

@@ -69,7 +69,9 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
       .in_files("tenant")
       .means("A namespace: only its requests share prefixes.");
   add_counts(list);
-  list.add("requests", Unit::count, count_of(Count::requests, range)).wide(4.2F, 46).means("Requests that were admitted.");
+  list.add("requests", Unit::count, count_of(Count::requests, range))
+      .wide(4.2F, 46)
+      .means("Requests that were admitted.");
   list.add("prompt tokens", Unit::tokens, count_of(Count::prompt, range))
       .short_as("prompt")
       .wide(4.4F)

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "counts.h"
 #include "histogram.h"
 
 namespace canopy::inspector {
@@ -30,9 +31,37 @@ inline constexpr std::uint64_t kWorkBounds[] = {1'000,      10'000,      30'000,
                                                 50'000'000, 100'000'000, 1'000'000'000};
 inline constexpr Bounds kWork{kWorkBounds};
 
+/// Tokens of an operation, which a later one explains.
+struct LastTokens {
+  std::uint64_t commit = 0, tokens = 0;
+  void add(std::uint64_t at, std::uint64_t more) {
+    if (std::exchange(commit, at) != at) tokens = 0;
+    tokens += more;
+  }
+  /// Returns the tokens, if they are of this commit.
+  std::uint64_t of(std::uint64_t at) const { return commit == at ? tokens : 0; }
+};
+
 /// Counts of what left a group's pool.
 struct LeavingCounts {
-  std::uint64_t evicted_tokens = 0, flushed_tokens = 0;  ///< evicted: for any cause but a flush
+  std::array<std::uint64_t, kEvictionCauses> tokens{};  ///< by EvictionCause
+  LastTokens for_room;                                  ///< tokens of the latest eviction for room
+  std::uint64_t& of(EvictionCause cause) { return tokens[static_cast<std::size_t>(cause)]; }
+  std::uint64_t of(EvictionCause cause) const { return tokens[static_cast<std::size_t>(cause)]; }
+  std::uint64_t flushed_tokens() const { return of(EvictionCause::flush); }
+  /// Returns what left for any cause but a flush.
+  std::uint64_t evicted_tokens() const {
+    return of(EvictionCause::room) + of(EvictionCause::limit) + of(EvictionCause::other);
+  }
+  void add(EvictionCause cause, std::uint64_t more, std::uint64_t commit) {
+    of(cause) += more;
+    if (cause == EvictionCause::room) for_room.add(commit, more);
+  }
+  /// Records that the pool's limit was changed in this operation: what left for room just before did so for the limit.
+  void resized(std::uint64_t commit) {
+    const std::uint64_t moved = for_room.of(commit - 1);
+    of(EvictionCause::room) -= moved, of(EvictionCause::limit) += moved;
+  }
   // Evicted pages whose times are known, one sample per page:
   Histogram lifetime_s{kSeconds};  ///< time since insertion
   Histogram idle_s{kSeconds};      ///< time since the last use
@@ -44,11 +73,18 @@ struct Totals {
   std::uint64_t operations = 0;
   std::uint64_t finished = 0, aborted = 0, retracted = 0;  ///< requests; retracted: number of retractions
   std::map<std::string, LeavingCounts> leaving;            ///< by group
+  LastTokens admitted_hits;                                ///< hits of the requests that were admitted last
   // Pages of the first group that a match used again, one sample per page:
   Histogram reuse_gap_s{kSeconds};
   Histogram reuse_distance{kWork};  ///< prompt tokens that arrived meanwhile
-  // Finished requests whose begin was seen:
+  // Finished requests whose admission was seen:
   Histogram prompt_tokens{kPrompts}, computed_tokens{kPrompts};
+
+  /// Ends the wait for the next operation: what it would have explained stays as it is.
+  void settle() {
+    admitted_hits = {};
+    for (auto& [group, counts] : leaving) counts.for_room = {};
+  }
 };
 
 /// The hit rate of the latest requests.

@@ -7,6 +7,8 @@
 namespace canopy::metrics {
 namespace {
 
+using inspector::EvictionCause;
+
 std::string text_of(Units reach) { return reach == kWholePath ? "path" : std::to_string(reach); }
 
 /// Adds the known counters of the tiers.
@@ -89,7 +91,11 @@ void add_share(const ShareFigures& share, Families& to) {
   to.gauge("canopy_tenant_ceiling_tokens", "Most tokens that a tenant may have. Absent: no ceiling.", share.ceiling,
            labels);
   to.gauge("canopy_tenant_weight", "Weight of a tenant above the floors.", share.weight, labels);
-  to.counter("canopy_tenant_evicted_tokens_total", "Tokens that left a tenant's share.", share.evicted, labels);
+  to.counter(
+      "canopy_tenant_evicted_tokens_total",
+      "Tokens that left a tenant's share. All of canopy_tenant_*_total are since the engine began, with those of "
+      "the engines before it that the exporter saw.",
+      share.evicted, labels);
   to.counter("canopy_tenant_paid_tokens_total", "Evicted tokens that left for another tenant.", share.paid, labels);
   to.counter("canopy_tenant_taken_tokens_total", "Tokens that left other tenants for this one.", share.taken, labels);
   to.counter("canopy_tenant_below_floor_tokens_total",
@@ -97,19 +103,34 @@ void add_share(const ShareFigures& share, Families& to) {
              labels);
 }
 
+/// Adds what left by the causes that events have. `last_commit`: what left then for room may have left for a lower
+/// limit.
+void add_causes(const std::string& group, const inspector::LeavingCounts& counts, std::uint64_t last_commit,
+                Families& to) {
+  for (const auto cause : {EvictionCause::room, EvictionCause::limit, EvictionCause::other})
+    to.counter(
+        "canopy_evicted_tokens_by_cause_total",
+        "The tokens of canopy_evicted_tokens_total by cause: room for a request or a caller, a lower limit of the "
+        "pool, other (a window moved on). What left in the last operation follows with the next one.",
+        counts.of(cause) - (cause == EvictionCause::room ? counts.for_room.of(last_commit) : 0),
+        {{"group", group}, {"cause", inspector::kEvictionCauseLabels[static_cast<std::size_t>(cause)]}});
+}
+
 void add_leaving(const std::string& group, const inspector::LeavingCounts& counts, bool from_events, Families& to) {
   const Labels labels = {{"group", group}};
-  to.counter("canopy_evicted_tokens_total", "Tokens that were evicted for room.", counts.evicted_tokens, labels);
-  to.counter("canopy_flushed_tokens_total", "Tokens that left because the tree was flushed.", counts.flushed_tokens,
+  to.counter("canopy_evicted_tokens_total", "Tokens that left a pool, for any cause but a flush.",
+             counts.evicted_tokens(), labels);
+  to.counter("canopy_flushed_tokens_total", "Tokens that left because the tree was flushed.", counts.flushed_tokens(),
              labels);
-  to.histogram("canopy_page_lifetime_seconds", "Time from the insertion of an evicted page to its eviction.",
-               counts.lifetime_s, labels);
-  if (from_events) return;
-  to.histogram("canopy_eviction_age_seconds", "Time from the last use of an evicted page to its eviction.",
-               counts.idle_s, labels);
-  to.histogram("canopy_eviction_age_prompt_tokens",
-               "Prompt tokens that arrived between the last use of an evicted page and its eviction.", counts.idle_work,
+  to.histogram("canopy_page_lifetime_seconds",
+               "Time from a page's insertion until it left its pool, for any cause but a flush.", counts.lifetime_s,
                labels);
+  if (from_events) return;
+  to.histogram("canopy_eviction_age_seconds",
+               "Time from a page's last use until it left its pool, for any cause but a flush.", counts.idle_s, labels);
+  to.histogram("canopy_eviction_age_prompt_tokens",
+               "Prompt tokens that arrived from a page's last use until it left its pool, for any cause but a flush.",
+               counts.idle_work, labels);
 }
 
 void add_requests(const Counts& counts, bool no_nodes, Families& to) {
@@ -141,7 +162,10 @@ void add_canopy(const Figures& figures, Families& to) {
   if (figures.now && figures.from_events)
     for (const PoolFigures& pool : figures.now->pools) add_pool_tokens(pool, "cached", pool.evictable, to);
   if (!figures.from_events)
-    to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
+    to.gauge("canopy_hit_rate",
+             "Share of prompt tokens that were found, of the last 128 requests since the exporter found the engine or "
+             "lost events.",
+             figures.hit_rate);
   if (!figures.from_events) add_tiers(figures, to);
   if (!figures.counts) return;
   to.counter("canopy_feed_attaches_total", "Times that the exporter found the feed.", figures.counts->attached);
@@ -164,6 +188,8 @@ void add_canopy(const Figures& figures, Families& to) {
   if (!figures.no_nodes) {
     to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
     for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
+    for (const auto& [group, leaving] : counts.leaving)
+      if (!figures.from_events) add_causes(group, leaving, counts.last_commit, to);
   }
   if (!figures.from_events) add_requests(counts, figures.no_nodes, to);
 }

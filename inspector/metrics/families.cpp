@@ -11,8 +11,8 @@ namespace {
 
 /// Labels that samples already have.
 constexpr std::string_view kTaken[] = {
-    "le",     "quantile",     "namespace",  "group",          "state", "reason", "how",     "policy", "reach",
-    "source", "cache_source", "block_size", "num_gpu_blocks", "tier",  "lane",   "outcome", "pool",   "tenant"};
+    "le",           "quantile",   "namespace",      "group", "state", "reason",  "how",  "policy", "reach", "source",
+    "cache_source", "block_size", "num_gpu_blocks", "tier",  "lane",  "outcome", "pool", "tenant", "cause"};
 
 /// Returns the constant labels of a set of names, changed by the user's.
 Labels constant(const Figures& figures, Names names, const Labels& wanted) {

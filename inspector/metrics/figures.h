@@ -18,6 +18,8 @@ struct Counts : inspector::Totals {
   std::uint64_t attached = 0, laps = 0;
   std::uint64_t inserted_tokens = 0;
   std::map<std::string, std::uint64_t> missed_tokens;  ///< by MissInfo::label
+  std::uint64_t last_commit = 0;                       ///< its evictions may have no cause yet (counts.h)
+  std::uint64_t pool_hit_tokens = 0;                   ///< hits that no fetch had brought; never falls
 };
 
 /// A namespace, or all namespaces without a row of their own.
@@ -30,10 +32,11 @@ struct TenantFigures {
 /// A tenant with a share of the pools, or all tenants without a row of their own. Tokens of the first group.
 struct ShareFigures {
   std::string label;
-  std::uint64_t cached = 0, floor = 0;
-  std::optional<std::uint64_t> ceiling{};                           ///< absent if it has none, or for all others
-  std::optional<double> weight{};                                   ///< absent for all others
-  std::uint64_t evicted = 0, paid = 0, taken = 0, below_floor = 0;  ///< since the engine began
+  std::optional<std::uint64_t> cached{}, floor{};  ///< absent if unknown now
+  std::optional<std::uint64_t> ceiling{};          ///< absent if it has none, or for all others
+  std::optional<double> weight{};                  ///< absent for all others
+  /// Since the engine began, with those of the engines before it that the exporter saw.
+  std::uint64_t evicted = 0, paid = 0, taken = 0, below_floor = 0;
 };
 
 struct PoolFigures {
@@ -70,13 +73,13 @@ struct Figures {
   bool no_nodes = false;
   bool attached = false;               ///< true if the feed exists and its writer is alive
   std::optional<Moment> now;           ///< absent before the first keyframe and after the end of the feed
-  std::optional<double> hit_rate;      ///< rate over the latest requests (RecentHits); absent before the first one
+  std::optional<double> hit_rate;      ///< rate over the latest requests (RecentHits); absent if unknown now
   std::optional<Counts> counts;        ///< absent before the first keyframe
   bool host = false, storage = false;  ///< true if the feed has had such a tier
   /// Totals since the exporter began, over all lives of the feed; present gauges, if known.
   CounterValues tiers;
   std::vector<TenantFigures> tenants;
-  std::vector<ShareFigures> shares;  ///< empty if no tenant has a share, or it is not known now
+  std::vector<ShareFigures> shares;  ///< empty if no tenant has had a share
 };
 
 /// Label of all namespaces, or tenants, without a row of their own.

@@ -98,24 +98,23 @@ void add_sglang(const Figures& figures, Families& to) {
   }
   if (!figures.counts) return;
   std::uint64_t evicted = 0;
-  for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
+  for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens();
   if (!figures.no_nodes)
-    to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
+    to.counter("sglang:evicted_tokens_total", "Tokens that left the pools, for any cause but a flush.", evicted);
   if (figures.from_events) return;
-  std::uint64_t prompt = 0, hit = 0;
-  const std::uint64_t host = figures.tiers[Counter::hit_tokens_host],
-                      stored = figures.tiers[Counter::hit_tokens_storage];
-  for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
+  std::uint64_t prompt = 0;
+  for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens;
   to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they are admitted.",
              prompt);
   to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests are admitted.",
-             hit - std::min(hit, host + stored), {{"cache_source", "device"}});
+             figures.counts->pool_hit_tokens, {{"cache_source", "device"}});
   if (figures.host) {
-    to.counter("sglang:cached_tokens_total", "", std::min(hit, host), {{"cache_source", "host"}});
+    to.counter("sglang:cached_tokens_total", "", figures.tiers[Counter::hit_tokens_host], {{"cache_source", "host"}});
     add_host(figures.tiers, to);
   }
   if (figures.storage) {
-    to.counter("sglang:cached_tokens_total", "", std::min(hit, stored), {{"cache_source", "storage"}});
+    to.counter("sglang:cached_tokens_total", "", figures.tiers[Counter::hit_tokens_storage],
+               {{"cache_source", "storage"}});
     add_storage_of_sglang(figures.tiers, to);
   }
   to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",

@@ -14,46 +14,65 @@ std::string label_of(const MirrorTenant& tenant) {
   return tenant.name.starts_with('(') ? "'" + tenant.name + "'" : tenant.shown_name();
 }
 
-void add(ShareFigures& row, const MirrorTenant& tenant, std::uint64_t cached) {
-  row.cached += cached, row.floor += tenant.floor;
-  row.evicted += tenant.evicted, row.paid += tenant.paid, row.taken += tenant.taken;
-  row.below_floor += tenant.below_floor;
+template <class Totals>
+void add(Totals& to, const auto& more) {
+  to.evicted += more.evicted, to.paid += more.paid, to.taken += more.taken, to.below_floor += more.below_floor;
 }
 
 }  // namespace
 
+Shares::Kept& Shares::kept(const std::string& tenant) {
+  const auto chosen = chosen_.find(tenant);
+  return chosen == chosen_.end() ? others_ : chosen->second;
+}
+
 void Shares::choose(const inspector::Mirror& mirror) {
   const std::vector<MirrorTenant>& all = mirror.tenants().all;
-  if (chosen_.size() >= std::min(most_, all.size())) return;
+  if (std::exchange(looked_at_, all.size()) == all.size()) return;
   const std::vector<std::uint64_t> cached = mirror.tenant_tokens();
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return cached[a] != cached[b] ? cached[a] > cached[b] : a < b; });
-  for (const std::size_t i : order)
-    if (chosen_.size() < most_) chosen_.insert(all[i].name);
+  for (const std::size_t i : order) {
+    if (chosen_.size() < most_) chosen_.try_emplace(all[i].name);
+    any_other_ = any_other_ || !chosen_.contains(all[i].name);
+  }
 }
 
-std::vector<ShareFigures> Shares::figures(const inspector::Mirror& mirror) const {
-  std::vector<ShareFigures> rows;
-  const std::vector<MirrorTenant>& all = mirror.tenants().all;
-  if (all.empty()) return rows;
-  const std::vector<std::uint64_t> cached = mirror.tenant_tokens();
+void Shares::keep(const inspector::Mirror& mirror) {
+  for (const MirrorTenant& tenant : mirror.tenants().all) add(kept(tenant.name), tenant);
+  looked_at_ = 0;
+}
+
+std::vector<ShareFigures> Shares::figures(const inspector::Mirror* mirror) const {
+  std::map<std::string, ShareFigures> rows;
   ShareFigures others{.label = kOthers};
-  bool any_other = false;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!chosen_.contains(all[i].name)) {
-      add(others, all[i], cached[i]);
-      any_other = true;
-      continue;
-    }
-    ShareFigures& row = rows.emplace_back(ShareFigures{.label = label_of(all[i])});
-    add(row, all[i], cached[i]);
-    row.weight = all[i].weight;
-    if (all[i].ceiling != kUnlimited) row.ceiling = all[i].ceiling;
+  add(others, others_);
+  for (const auto& [name, totals] : chosen_) {
+    ShareFigures& row = rows[name];
+    row.label = label_of({.name = name});
+    add(row, totals);
   }
-  if (any_other) rows.push_back(std::move(others));
-  return rows;
+  if (mirror) {
+    const std::vector<MirrorTenant>& all = mirror->tenants().all;
+    const std::vector<std::uint64_t> cached = mirror->tenant_tokens();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const MirrorTenant& tenant = all[i];
+      const auto chosen = rows.find(tenant.name);
+      ShareFigures& row = chosen == rows.end() ? others : chosen->second;
+      add(row, tenant);
+      if (!mirror->in_step()) continue;
+      row.cached = row.cached.value_or(0) + cached[i], row.floor = row.floor.value_or(0) + tenant.floor;
+      if (chosen == rows.end()) continue;
+      row.weight = tenant.weight;
+      if (tenant.ceiling != kUnlimited) row.ceiling = tenant.ceiling;
+    }
+  }
+  std::vector<ShareFigures> list;
+  for (auto& [name, row] : rows) list.push_back(std::move(row));
+  if (any_other_) list.push_back(std::move(others));
+  return list;
 }
 
 }  // namespace canopy::metrics

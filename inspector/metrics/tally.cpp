@@ -15,24 +15,39 @@ Tally::Tally(std::string feed, std::size_t tenants)
 void Tally::attach(const FeedShape& header) {
   mirror_.emplace(header);
   process_ = header.pid;
+  totalled_ = false;
   ++attached_;
   sums_.begin_life();
 }
 
 void Tally::take(std::span<const Event> events) {
   if (!mirror_) return;
-  mirror_->take(events, sums_.watch(*mirror_));
-  if (in_step()) shares_.choose(*mirror_);
+  // The tiers' counters come with totals: only then are hits and counters of one moment.
+  for (std::size_t at = 0, end = 0; at < events.size(); at = end) {
+    bool whole = false;
+    for (; end < events.size() && !whole; ++end) {
+      totalled_ = totalled_ || is<event::Totals>(events[end]);
+      whole = totalled_ && is<event::Commit>(events[end]);
+    }
+    mirror_->take(events.subspan(at, end - at), sums_.watch(*mirror_));
+    if (whole && in_step()) count_pool_hits();
+    if (whole) totalled_ = false;
+  }
+  if (!in_step()) return;
+  shares_.choose(*mirror_);
+  if (!mirror_->has_host()) count_pool_hits();
 }
 
 void Tally::lost() {
   tiers_ = tiers();
   ++laps_;
+  totalled_ = false;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
   tiers_ = tiers();
+  if (mirror_) shares_.keep(*mirror_);
   mirror_.reset();
   sums_.forget_mirror();
 }
@@ -49,6 +64,19 @@ CounterValues Tally::tiers() const {
       value = tiers_.at(counter, row, column) + value - std::min(value, at_step.at(counter, row, column));
   });
   return sum;
+}
+
+/// Counts the hits that no fetch had brought.
+void Tally::count_pool_hits() {
+  const std::uint64_t hits = sums_.buckets().front().counts[Count::hit];
+  std::uint64_t others = 0;
+  if (mirror_->has_host()) {
+    const CounterValues below = tiers();
+    others = below[Counter::hit_tokens_host] + below[Counter::hit_tokens_storage] +
+             sums_.totals().admitted_hits.of(sums_.commits());
+  }
+  // A counter never falls, also if the tiers' hits come before those of their request.
+  pool_hits_ = std::max(pool_hits_, hits - std::min(hits, others));
 }
 
 Moment Tally::moment() const {
@@ -88,7 +116,7 @@ Moment Tally::moment() const {
 Doubts Tally::doubts() const { return mirror_ ? mirror_->doubts() : Doubts{}; }
 
 Counts Tally::counts() const {
-  Counts counts{sums_.totals(), attached_, laps_, 0, {}};
+  Counts counts{sums_.totals(), attached_, laps_, 0, {}, sums_.commits(), pool_hits_};
   counts.inserted_tokens = sums_.buckets().front().counts[Count::inserted];
   const auto misses = sums_.final_misses();
   for (std::size_t reason = 0; reason < misses.size(); ++reason) {
@@ -124,9 +152,9 @@ Figures Tally::figures() const {
   if (!sums_.empty()) figures.counts = counts();
   figures.host = sums_.has_tiers(), figures.storage = sums_.has_storage();
   figures.tiers = tiers();
-  figures.hit_rate = sums_.recent_hit_rate();
+  if (in_step()) figures.hit_rate = sums_.recent_hit_rate();
   figures.tenants = tenants();
-  if (in_step()) figures.shares = shares_.figures(*mirror_);
+  figures.shares = shares_.figures(mirror_ ? &*mirror_ : nullptr);
   return figures;
 }
 

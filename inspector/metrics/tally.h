@@ -40,6 +40,7 @@ class Tally {
   Counts counts() const;
   std::vector<TenantFigures> tenants() const;
   CounterValues tiers() const;
+  void count_pool_hits();
 
   std::string feed_;
   std::optional<inspector::Mirror> mirror_;
@@ -47,7 +48,9 @@ class Tally {
   std::uint64_t attached_ = 0, laps_ = 0;
   inspector::History sums_;
   Shares shares_;
-  CounterValues tiers_;  ///< totals until the last loss or end of the feed
+  CounterValues tiers_;          ///< totals until the last loss or end of the feed
+  std::uint64_t pool_hits_ = 0;  ///< Counts::pool_hit_tokens
+  bool totalled_ = false;        ///< true if the commit that is being taken has the engine's totals so far
 };
 
 }  // namespace canopy::metrics

@@ -222,6 +222,7 @@ void Apply::operator()(const event::NodeJoined& joined) {
   MirrorNode& above = nodes[upper];
   MirrorNode& below = nodes[lower];
   if (below.parent != upper || above.children != 1 || above.resident != below.resident) return;
+  if (watcher_) watcher_->joining(above);
   const std::uint32_t places = above.length / state_.page_size;
   for (PageRun& run : below.pages) {
     run.place += places;

@@ -47,8 +47,8 @@ void Apply::operator()(const event::RequestBegun& begun) {
     state_.any_hit = true;
     if (!state_.any_use) use(request.last_node);  // else the match has reported it
   }
-  if (!again && !late) {
-    state_.work += request.prompt;
+  if (!again) {
+    if (!late || begun.waits) state_.work += request.prompt;
     if (!state_.now.keyframe) count_work(request.last_node);
     if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
   }
@@ -61,8 +61,9 @@ void Apply::operator()(const event::RequestAdmitted& admitted) {
   MirrorRequest* const request = state_.requests.find(admitted.request);
   if (!request || request->fetch || request->admitted() || request->ended()) return;
   request->matched = admitted.matched;
-  const bool open = request->miss == request->rest;                       // nothing of it is known to have been evicted
-  if (request->rest == Miss::unknown || request->rest == Miss::rounding)  // the match may be another one by now
+  const bool open = request->miss == request->rest;  // nothing of it is known to have been evicted
+  // The match may be another one by now.
+  if (request->rest == Miss::unknown || request->rest == Miss::rounding)
     request->rest = request->matched >= request->reusable(state_.page_size) ? Miss::rounding : Miss::unknown;
   if (open) request->miss = request->rest;
   state_.requests.recall(*request);

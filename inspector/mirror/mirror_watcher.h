@@ -21,6 +21,8 @@ class MirrorWatcher {
   virtual void added([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a node is cut: `upper` is new; the cut node keeps its end and is the child of `upper`.
   virtual void split([[maybe_unused]] const MirrorNode& upper) {}
+  /// Called before a node takes in its only child: it then ends where the child ended.
+  virtual void joining([[maybe_unused]] const MirrorNode& upper) {}
   /// Called for each node of the path that a request has found when it is admitted, the deepest first.
   virtual void matched([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a match ended at the node or below. The node's times are still those of its previous use.

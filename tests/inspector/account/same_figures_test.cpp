@@ -9,6 +9,7 @@
 #include <support/engines.h>
 #include <support/source_folder.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -16,6 +17,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "../metrics/metrics_text.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -137,6 +140,28 @@ TEST_CASE("account: what an exporter and the past show of a feed stays as it is"
   CHECK(text == golden.str());
 }
 
+TEST_CASE("account: no counter of an exporter falls from one operation to the next") {
+  const Feed feed = recorded_feed();
+  metrics::Tally tally("falls", 2);
+  tally.attach(feed.shape);
+  std::map<std::string, double> before;
+  auto from = feed.events.begin();
+  while (from != feed.events.end()) {
+    const auto end = std::find_if(from, feed.events.end(), is<event::Commit>);
+    REQUIRE(end != feed.events.end());
+    tally.take({from, end + 1});
+    from = end + 1;
+    std::map<std::string, double> now;
+    std::map<std::string, std::string> kinds;
+    CHECK(flaw_of_metrics(metrics::text_of(metrics::families_of(tally.figures(), {metrics::Names::canopy}, {})), now,
+                          kinds) == "");
+    for (const auto& [name, value] : before)
+      if (name.find("_total{") != std::string::npos) CHECK_MESSAGE((now.contains(name) && now[name] >= value), name);
+    before = std::move(now);
+  }
+  CHECK(before.at("canopy_evicted_tokens_by_cause_total{feed=\"falls\",group=\"full\",cause=\"lower_limit\"}") > 0);
+}
+
 TEST_CASE("account: figures that an exporter and the past both have are equal") {
   const Feed feed = recorded_feed();
   metrics::Tally tally("same", 64);
@@ -150,10 +175,12 @@ TEST_CASE("account: figures that an exporter and the past both have are equal") 
   const RangeFigures past = figures_of(history, {});
   const auto evicted = [&](EvictionCause cause) { return past.evicted[static_cast<std::size_t>(cause)]; };
   const LeavingCounts& full = exported.counts->leaving.at("full");
-  CHECK(full.flushed_tokens == evicted(EvictionCause::flush));
-  CHECK(full.evicted_tokens + full.flushed_tokens == past.counts[Count::evicted]);
+  CHECK(full.flushed_tokens() == evicted(EvictionCause::flush));
+  CHECK(full.evicted_tokens() + full.flushed_tokens() == past.counts[Count::evicted]);
   CHECK(evicted(EvictionCause::limit) > 0);
-  CHECK(full.flushed_tokens > 0);
+  for (const auto cause : {EvictionCause::room, EvictionCause::limit, EvictionCause::other})
+    CHECK(full.of(cause) == evicted(cause));
+  CHECK(full.flushed_tokens() > 0);
   CHECK(exported.counts->inserted_tokens == past.counts[Count::inserted]);
   CHECK(exported.counts->reuse_distance.samples() * mirror.page_size() ==
         past.histograms[static_cast<std::size_t>(Measure::reuse)].samples());

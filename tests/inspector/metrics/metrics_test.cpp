@@ -9,6 +9,7 @@
 #include <support/random_requests.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "metrics_text.h"
 
@@ -107,9 +108,9 @@ TEST_CASE("metrics: running figures equal the engine's, over random requests") {
   const Figures figures = reading.look();
   REQUIRE(figures.counts);
   const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
-  CHECK(full.evicted_tokens > 0);
-  CHECK(full.idle_s.samples() == full.evicted_tokens / 4);
-  CHECK(full.lifetime_s.samples() == full.evicted_tokens / 4);
+  CHECK(full.evicted_tokens() > 0);
+  CHECK(full.idle_s.samples() == full.evicted_tokens() / 4);
+  CHECK(full.lifetime_s.samples() == full.evicted_tokens() / 4);
   CHECK(figures.counts->reuse_gap_s.samples() > 0);
   std::uint64_t missed = 0;
   for (const auto& [reason, tokens] : figures.counts->missed_tokens) {
@@ -136,15 +137,87 @@ TEST_CASE("metrics: ages and reuse distances count the prompts that came meanwhi
   serve(*engine, tokens(201, 20));  // 20 of 101 leave
   figures = reading.look();
   const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
-  CHECK(full.evicted_tokens == 20);
+  CHECK(full.evicted_tokens() == 20);
   CHECK(full.idle_work.samples() == 5);
   CHECK(full.idle_work.sum() == doctest::Approx(5 * 60.0));
   engine->flush(NamespaceId{});
   figures = reading.look();
-  CHECK(figures.counts->leaving.at("full").flushed_tokens == 60);
-  CHECK(figures.counts->leaving.at("full").evicted_tokens == 20);
+  CHECK(figures.counts->leaving.at("full").flushed_tokens() == 60);
+  CHECK(figures.counts->leaving.at("full").evicted_tokens() == 20);
   CHECK(figures.now->nodes == 0);
   CHECK(figures.now->depth == 0);
+}
+
+namespace {
+
+/// A feed of one group with pages of 4 tokens, whose operations a test writes itself.
+struct Written {
+  Written() {
+    FeedShape shape;
+    shape.page_size = 4;
+    shape.groups = 1;
+    tally.attach(shape);
+  }
+  template <class... Each>
+  void operation(const Each&... each) {
+    const std::vector<Event> events = {std::bit_cast<Event>(each)...,
+                                       std::bit_cast<Event>(event::Commit{.operations = ++operations})};
+    tally.take(events);
+  }
+  Tally tally{"serve-1", 4};
+  std::uint64_t operations = 0;
+};
+
+}  // namespace
+
+TEST_CASE("metrics: a node that took in its child ends once, and not where it ended before") {
+  Written feed;
+  const auto node = [](std::uint32_t slot) { return NodeId{std::uint64_t{1} << 32 | slot}; };
+  feed.operation(event::Keyframe{});
+  feed.operation(event::NodeAdded{.resident = 1, .node = node(1), .length = 40},
+                 event::NodeAdded{.resident = 1, .node = node(2), .parent = 1, .length = 20});
+  CHECK(feed.tally.figures().now->depth == 60);
+  feed.operation(event::NodeJoined{.node = node(1), .child = node(2)});
+  CHECK(feed.tally.figures().now->depth == 60);
+  feed.operation(event::NodeRemoved{.node = node(1)});
+  CHECK(feed.tally.figures().now->nodes == 0);
+  CHECK(feed.tally.figures().now->depth == 0);
+}
+
+TEST_CASE("metrics: hits are the pools' or a tier's, and no source falls while the tiers' part is not known yet") {
+  Written feed;
+  const auto counter = [](Counter of, std::uint64_t value) {
+    return event::CounterValue{.counter = of, .row = 0, .column = 0, .value = value};
+  };
+  const auto source = [&](const std::string& of) {
+    const auto samples = samples_of(feed.tally.figures());
+    return samples.contains(of) ? samples.at(of) : -1;
+  };
+  const std::string vllm = "vllm:prompt_tokens_cached_by_source_total{model_name=\"serve-1\",engine=\"0\",source=\"";
+  const std::string by_source = "vllm:prompt_tokens_by_source_total{model_name=\"serve-1\",engine=\"0\",source=\"";
+  const std::string sglang = "sglang:cached_tokens_total{model_name=\"serve-1\",cache_source=\"";
+  feed.operation(event::Keyframe{}, counter(Counter::limit_pages_host, 100));
+  feed.operation(event::RequestBegun{.prompt = 100, .request = 1, .matched = 80});
+  for (const std::string& of : {vllm + "device\"}", sglang + "device\"}", by_source + "local_cache_hit\"}"})
+    CHECK(source(of) == 0);  // the engine says later what a fetch had brought
+  feed.operation();
+  CHECK(source(vllm + "device\"}") == 0);
+  feed.operation(counter(Counter::hit_tokens_host, 60), event::Totals{});
+  CHECK(source(vllm + "device\"}") == 20);
+  CHECK(source(vllm + "host\"}") == 60);
+  CHECK(source(sglang + "device\"}") == 20);
+  CHECK(source(sglang + "host\"}") == 60);
+  CHECK(source(by_source + "local_compute\"}") == 20);
+  CHECK(source(by_source + "local_cache_hit\"}") == 20);
+  CHECK(source(by_source + "external_kv_transfer\"}") == 60);
+  CHECK(source("vllm:prefix_cache_hits_total{model_name=\"serve-1\",engine=\"0\"}") == 20);
+  CHECK(source("vllm:prompt_tokens_cached_total{model_name=\"serve-1\",engine=\"0\"}") == 80);
+  CHECK(source(vllm + "external_unspecified\"}") == -1);                   // there is no storage
+  feed.operation(counter(Counter::hit_tokens_host, 90), event::Totals{});  // before the request to which they belong
+  CHECK(source(vllm + "device\"}") == 20);
+  feed.operation(event::RequestBegun{.prompt = 40, .request = 2, .matched = 36});
+  feed.operation(event::Totals{});
+  CHECK(source(vllm + "device\"}") == 26);
 }
 
 TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
@@ -167,8 +240,8 @@ TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
   for (Token first = 5001; first < 6000; first += 100) serve(*engine, tokens(first, 36));
   figures = reading.look();
   const inspector::LeavingCounts& full = figures.counts->leaving.at("full");
-  CHECK(full.evicted_tokens == engine->counters().evicted_tokens - evicted);
-  CHECK(full.idle_s.samples() < full.evicted_tokens / 4);
+  CHECK(full.evicted_tokens() == engine->counters().evicted_tokens - evicted);
+  CHECK(full.idle_s.samples() < full.evicted_tokens() / 4);
   CHECK(figures.counts->missed_tokens.at("never_seen") == 0);
   CHECK(figures.counts->missed_tokens.at("not_known_before_attach") > 0);
 }
@@ -246,6 +319,7 @@ TEST_CASE("metrics: a feed that ends and comes back goes on counting, and its tr
   figures = reading.tally.figures();
   CHECK_FALSE(figures.now);
   CHECK_FALSE(figures.tenants.back().resident_tokens);
+  CHECK_FALSE(figures.hit_rate);
   CHECK(samples_of(figures).at("canopy_feed_up{feed=\"serve-1\"}") == 0);
   const auto second = engine_of(kTwoGroups);
   second->intern({"a", {}, {}});  // so that b has another number
@@ -265,6 +339,11 @@ TEST_CASE("metrics: a feed that ends and comes back goes on counting, and its tr
   REQUIRE(row != figures.tenants.end());
   CHECK(row->prompt_tokens >= 36);
   CHECK(row->resident_tokens == 20);
+  // The last requests are those of this engine, not of the one before.
+  for (int i = 0; i < 2; ++i) serve(*second, tokens(1, 20), second->intern({"b", {}, {}}));
+  while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events)
+    reading.tally.take({events.data(), count});
+  CHECK(reading.tally.figures().hit_rate == doctest::Approx(16.0 / 20));
 }
 
 TEST_CASE("metrics: the row of a name is that of the name, whatever numbers namespaces have after a restart") {

@@ -47,7 +47,7 @@ TEST_CASE("metrics of tenants: bounded to the largest, with the rest in one row,
   CHECK(figures.shares.back().label == "(other)");
   std::uint64_t cached = 0, evicted = 0, paid = 0, taken = 0;
   for (const metrics::ShareFigures& row : figures.shares)
-    cached += row.cached, evicted += row.evicted, paid += row.paid, taken += row.taken;
+    cached += row.cached.value_or(0), evicted += row.evicted, paid += row.paid, taken += row.taken;
   const Sizes sizes = engine->index().sizes(0);
   CHECK(cached == sizes.evictable + sizes.protected_);
   CHECK(evicted == engine->counters().evicted_tokens);
@@ -66,4 +66,40 @@ TEST_CASE("metrics of tenants: bounded to the largest, with the rest in one row,
   std::vector<std::string> later;
   for (const metrics::ShareFigures& row : look().shares) later.push_back(row.label);
   CHECK(labels == later);
+}
+
+TEST_CASE(
+    "metrics of tenants: totals stay when the engine ends and go on with the next one, what is present does not") {
+  const std::string file =
+      "page_size: 4\nindex: radix\n"
+      "groups: { full: { reach: path, capacity: 80, allocator: free_list, eviction: lru } }\n"
+      "feed: { heap: { events: 65536 } }\n"
+      "tenants: { a: { floor: 40, ceiling: 60 } }\n";
+  metrics::Tally tally("serve-1", 8);
+  std::map<std::string, std::uint64_t> evicted;
+  for (int life = 0; life < 2; ++life) {
+    CAPTURE(life);
+    const auto engine = engine_of(file);
+    FeedReader reader(engine->feed()->writer().header());
+    tally.attach(engine->feed()->writer().header());
+    for (Token first = 1000; first < 2000; first += 100) serve(*engine, life == 0 ? "a" : "b", first, 41);
+    engine->poll();
+    Event events[512];
+    for (std::size_t count = 0; reader.read(events, std::size(events), count) == FeedReader::Outcome::events;)
+      tally.take({events, count});
+    REQUIRE(tally.in_step());
+    for (const TenantUse& use : engine->tenants()) evicted[use.name] += use.evicted;
+    for (const bool there : {true, false}) {
+      CAPTURE(there);
+      if (!there) tally.detach();
+      std::uint64_t sum = 0, engines = 0;
+      for (const metrics::ShareFigures& row : tally.figures().shares) {
+        sum += row.evicted;
+        CHECK(row.cached.has_value() == there);
+      }
+      for (const auto& [name, tokens] : evicted) engines += tokens;
+      CHECK(engines > 0);
+      CHECK(sum == engines);
+    }
+  }
 }

@@ -248,11 +248,16 @@ TEST_CASE("metrics: a storage has figures of its own, and HiCache's names where 
         static_cast<double>(stored[Counter::loaded_tokens_storage]));
   CHECK(samples.at("sglang:backuped_tokens_total{model_name=\"test\"}") ==
         static_cast<double>(stored[Counter::written_tokens_storage]));
+  // The engine reports every few operations which hits a fetch had brought.
+  const std::uint64_t hits = served.engine->counters().hit_tokens;
+  for (Token first = 100'000; first <= 600'000; first += 100'000) served.serve(first);
+  served.look();
+  REQUIRE(served.engine->counters().hit_tokens == hits);
+  const auto later = served.samples();
   const auto cached = [&](const char* source) {
-    return samples.at(std::string("sglang:cached_tokens_total{model_name=\"test\",cache_source=\"") + source + "\"}");
+    return later.at(std::string("sglang:cached_tokens_total{model_name=\"test\",cache_source=\"") + source + "\"}");
   };
-  CHECK(cached("device") + cached("host") + cached("storage") ==
-        static_cast<double>(served.engine->counters().hit_tokens));
+  CHECK(cached("device") + cached("host") + cached("storage") == static_cast<double>(hits));
   // If the storage does not report its records, their figures are absent.
   CHECK(samples.contains("canopy_tier_records{feed=\"test\",tier=\"storage\"}"));
   CHECK_FALSE(samples.contains("canopy_tier_capacity_bytes{feed=\"test\",tier=\"storage\"}"));
