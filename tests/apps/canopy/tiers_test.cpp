@@ -221,7 +221,7 @@ TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has t
                  "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
                      " --capacity 20k --set tiers.host.capacity=40k --set tiers.storage.in=sim_storage --set "
                      "tiers.storage.bandwidth=2GB/s --set model.name=m --set model.revision=r --set model.dtype=bf16 "
-                     "--pace 2000 --feed " +
+                     "--pace 300 --feed " +
                      name);
   Ended top, exported;
   std::string on_terminal;
@@ -250,7 +250,7 @@ TEST_CASE(
   const std::string name = "tiers-" + std::to_string(::getpid());
   Started served(workshop, "served",
                  "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
-                     " --capacity 20k --set tiers.host.capacity=300k --pace 2000 --feed " + name);
+                     " --capacity 20k --set tiers.host.capacity=300k --pace 300 --feed " + name);
   Ended top, exported;
   REQUIRE(soon([&] {
     top = run_canopy(workshop, "top --feed " + name + " --once");
