@@ -117,7 +117,7 @@ struct NamesOf<PutPolicy> {
 struct StorageTierConfig {
   ComponentConfig in = {};  ///< the storage; without a name: no such tier
   PutPolicy write = PutPolicy::on_evict;
-  std::uint32_t least_tokens = 0;           ///< of a fetch; shorter prefixes are not fetched
+  std::uint32_t least_tokens = 0;           ///< smallest fetch; shorter prefixes are not fetched
   std::uint64_t call_limit_us = 2'000'000;  ///< time allowed for a get or a put
   LaneConfig lane = {};                     ///< simulated times of each direction; no rate: calls run in real time
   std::uint64_t find_limit_us = 0;          ///< time allowed for a find; 0: call_limit_us / 100
