@@ -1,0 +1,111 @@
+/// Figures of what was evicted and came back, beside a count from the prompts and their hits alone: whole prompts are
+/// inserted one after the other, so what a cache had ever seen is the set of all beginnings of earlier prompts. It
+/// shares no code with the mirror and the history. It could not notice a wrong figure of requests that run at the same
+/// time, of answers, or of tiers.
+#include <account/range_figures.h>
+#include <canopy/feed/reader.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <support/engines.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+namespace {
+
+struct Truth {
+  std::uint64_t prompt = 0, hit = 0, regretted = 0, evicted = 0, never_seen = 0, without_limit = 0;
+};
+
+struct Counted {
+  Truth truth;
+  RangeFigures figures;
+};
+
+/// Serves random prompts that begin alike, go on otherwise and come back longer and shorter.
+Counted serve(std::uint32_t page, bool has_tokens, std::uint32_t seed) {
+  const auto engine = engine_of(fmt::format(
+      "page_size: {}\nindex: radix\ngroups: {{ full: {{ reach: path, capacity: {}, allocator: free_list, eviction: lru "
+      "}} }}\nfeed: {{ heap: {{ events: 1048576, tokens: {} }} }}\n",
+      page, page * 24, has_tokens));
+  FeedReader reader(engine->feed()->writer().header());
+  Mirror mirror(engine->feed()->writer().header());
+  History history;
+  Counted counted;
+  Truth& truth = counted.truth;
+  std::mt19937 random(seed);
+  std::set<std::vector<Token>> seen;
+  std::vector<Event> events(4096);
+  for (int request = 0; request < 400; ++request) {
+    std::vector<Token> prompt;
+    for (auto pages = 2 + random() % 9; pages > 0; --pages) {
+      const auto choice = static_cast<Token>(random() % 3);  // a page of one of three kinds
+      prompt.insert(prompt.end(), page, prompt.empty() ? choice : choice + 10);
+    }
+    prompt.push_back(99);  // so that a match may return all whole pages
+    const auto length = static_cast<std::uint32_t>(prompt.size());
+    Request one = engine->begin(arrival(prompt));
+    const std::uint32_t matched = one.matched();
+    REQUIRE(one.reserve(length));
+    REQUIRE(one.commit(length));
+    one.finish(length);
+    truth.prompt += length, truth.hit += matched;
+    for (std::uint32_t end = page; end < length; end += page) {
+      const bool known = !seen.insert({prompt.begin(), prompt.begin() + end}).second;
+      truth.without_limit += known ? page : 0;
+      if (end <= matched) continue;
+      (known ? truth.evicted : truth.never_seen) += page;
+    }
+    for (std::size_t count = 0;;) {
+      const auto outcome = reader.read(events.data(), events.size(), count);
+      REQUIRE(outcome != FeedReader::Outcome::lapped);
+      if (outcome == FeedReader::Outcome::nothing) break;
+      mirror.take(std::span(events).first(count), history.watch(mirror));
+    }
+  }
+  truth.regretted = truth.evicted;  // each was computed again
+  counted.figures = figures_of(history, {});
+  return counted;
+}
+
+std::uint64_t missed(const RangeFigures& figures, Miss reason) {
+  return figures.missed[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace
+
+TEST_CASE("recount: where a feed identifies each page, regret, misses and a pool without a limit are exact") {
+  for (const auto& [page, has_tokens] : {std::pair{8U, false}, {16U, true}, {4U, true}, {1U, true}}) {
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+      CAPTURE(page);
+      CAPTURE(seed);
+      const auto [truth, figures] = serve(page, has_tokens, seed);
+      REQUIRE(truth.evicted > 0);
+      CHECK(figures.counts[Count::prompt] == truth.prompt);
+      CHECK(figures.counts[Count::hit] == truth.hit);
+      CHECK(figures.counts[Count::regretted] == truth.regretted);
+      CHECK(missed(figures, Miss::evicted) == truth.evicted);
+      CHECK(missed(figures, Miss::never_seen) == truth.never_seen);
+      CHECK(truth.hit + figures.kept.back() == truth.without_limit);
+      CHECK(figures.bound == Bound::none);
+      CHECK(figures.kept_bound == Bound::none);
+    }
+  }
+}
+
+TEST_CASE(
+    "recount: where it does not, the figures say that they are the most that there can be, and are at least the "
+    "truth") {
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    const auto [truth, figures] = serve(4, false, seed);
+    CHECK(figures.bound == Bound::at_most);
+    CHECK(missed(figures, Miss::evicted) + missed(figures, Miss::never_seen) == truth.evicted + truth.never_seen);
+    CHECK(what_if(figures, 4, "full")[6].bound == Bound::at_most);
+  }
+}
