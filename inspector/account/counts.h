@@ -102,7 +102,7 @@ inline constexpr std::array<const char*, 4> kEvictionCauseLabels = {"room", "low
 inline constexpr std::size_t kEvictionCauses = kEvictionCauseNames.size();
 EvictionCause cause_of(Operation operation);
 
-/// What a figure is where the feed does not have all that it needs.
+/// The kind of a figure, by whether the feed has all that it needs.
 enum class Bound : std::uint8_t {
   none,      ///< exact
   at_most,   ///< pages were not compared one by one

@@ -143,8 +143,8 @@ class History final : MirrorWatcher {
     std::uint64_t admitted = 0;  ///< commit; 0: it waits
     std::uint64_t evicted = 0;   ///< Mirror::evicted_tokens when it began
     std::uint32_t prompt = 0, matched = 0, missed = 0;
-    std::uint32_t evicted_part = 0;     ///< of `missed`
-    std::uint8_t reason = 0, rest = 0;  ///< of that part, and of the rest
+    std::uint32_t evicted_part = 0;     ///< a part of `missed`
+    std::uint8_t reason = 0, rest = 0;  ///< reasons of that part, and of the rest
     bool judged = false;                ///< true if its reasons are final
   };
   RequestSpan* span_of(const Running& running);

@@ -36,8 +36,8 @@ struct RangeFigures {
   std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
   Histograms histograms;                          ///< samples of all tenants
 
-  Bound bound = Bound::none;       ///< what `regretted` and evicted `missed` tokens are
-  Bound kept_bound = Bound::none;  ///< what `kept` tokens of a pool without a limit are
+  Bound bound = Bound::none;       ///< the kind of `regretted` and evicted `missed` tokens
+  Bound kept_bound = Bound::none;  ///< the kind of `kept` tokens of a pool without a limit
   bool has_requests = true;        ///< History::has_requests
   /// Returns true if a count is known.
   bool knows(Count count) const {

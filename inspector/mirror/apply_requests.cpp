@@ -137,7 +137,7 @@ void Apply::operator()(const event::RequestProgress& progress) {
     }
   if (state_.now.locked_node) request.last_node = state_.now.locked_node;
   request.phase = progress.phase;
-  // What it adds later was not inserted by another request meanwhile.
+  // Tokens that it adds later were not inserted by another request meanwhile.
   const bool open = request.rest == Miss::unknown || (request.rest == Miss::none && state_.now.line.added > 0);
   if (progress.phase == RequestPhase::committed && open && !request.recalled) find_reason(request);
   if (watcher_ && !state_.now.keyframe && !request.fetch) watcher_->progressed(request);

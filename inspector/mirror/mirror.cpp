@@ -138,8 +138,10 @@ void Mirror::begin_again(const event::Commit& end) {
   for (MirrorRequest& request : state_.requests.all()) {
     if (request.ended()) continue;
     request.ended_at = state_.commits + 1;
-    if (request.rest == Miss::unknown) request.rest = Miss::lost_in_lap, request.rest_since = end.tick;
-    if (request.miss == Miss::unknown) request.miss = request.rest;
+    // Tokens that it inserted meanwhile may have been evicted before.
+    if (request.rest == Miss::unknown || request.committed < request.reusable(state_.page_size))
+      request.rest = Miss::lost_in_lap, request.rest_since = end.tick;
+    if (request.missed_tokens == 0) request.miss = request.rest;
   }
 }
 

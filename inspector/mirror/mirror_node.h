@@ -41,7 +41,7 @@ struct MirrorNode {
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
-  /// Digests of its pages: all of them, or only the first if the feed sends no more (event::NodeDigests).
+  /// Digests of its pages: all of them, or only the first if the feed sends just that one (event::NodeDigests).
   std::vector<std::uint32_t> page_digests;
   /// Hashes of its path (mix_path) up to the end of its first page, and up to its own end. The lineage is the same
   /// whenever that page comes back. The path is the lineage if not all digests are known.

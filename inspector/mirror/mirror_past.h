@@ -64,7 +64,7 @@ struct Difference {
 /// Eviction::policy of a flushed node.
 inline constexpr const char* kFlushPolicy = "a flush";
 
-/// How tokens left the tree.
+/// The way in which tokens left the tree.
 struct Eviction {
   std::uint64_t node = 0;  ///< id of the node that had them
   std::uint64_t commit = 0;
@@ -115,7 +115,7 @@ class MirrorPast {
   std::deque<NodeMoment> moments_;
   /// By the path up to the end of its first page. No page is in two ghosts.
   std::unordered_map<std::uint64_t, Ghost> ghosts_;
-  std::size_t digests_ = 0;  ///< of all ghosts
+  std::size_t digests_ = 0;  ///< sum over all ghosts
 };
 
 }  // namespace canopy::inspector

@@ -76,8 +76,8 @@ struct Horizon {
 
 /// The reasons of a miss and what is known about it: a part that was evicted, and the rest.
 struct Verdict {
-  Miss miss = Miss::unknown;   ///< of the evicted part, if there is one; otherwise `rest`
-  Miss rest = Miss::unknown;   ///< of all tokens that were not evicted
+  Miss miss = Miss::unknown;   ///< reason of the evicted part, if there is one; otherwise `rest`
+  Miss rest = Miss::unknown;   ///< reason of all tokens that were not evicted
   Tick missed_since = 0;       ///< time of the eviction of the evicted part
   Tick rest_since = 0;         ///< if `rest` is unknown: time from which on all is known
   Units missed_tokens = 0;     ///< evicted tokens of the miss
