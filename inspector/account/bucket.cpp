@@ -21,6 +21,7 @@ void Bucket::pay(const PaidTokens& more) {
 
 void Bucket::add(const Bucket& next) {
   commits.last = next.commits.last, last_us = next.last_us;
+  if (next.idle.us() > idle.us()) idle = next.idle;
   counts += next.counts;
   for (std::size_t i = 0; i < kReasons; ++i) missed[i] += next.missed[i];
   for (std::size_t i = 0; i < kEvictionCauses; ++i) evicted[i] += next.evicted[i];

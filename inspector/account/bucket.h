@@ -38,6 +38,11 @@ struct PaidTokens {
 struct Bucket {
   CommitRange commits;
   std::uint64_t first_us = 0, last_us = 0;
+  /// Longest time without an operation that ends in it. It may begin before it: with the operation before.
+  struct Idle {
+    std::uint64_t from_us = 0, until_us = 0;
+    std::uint64_t us() const { return until_us > from_us ? until_us - from_us : 0; }
+  } idle;
   Counts counts;
   std::array<std::uint64_t, kReasons> missed{};          ///< tokens
   std::array<std::uint64_t, kEvictionCauses> evicted{};  ///< tokens, by EvictionCause

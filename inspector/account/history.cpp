@@ -14,6 +14,7 @@ constexpr std::uint64_t elapsed(std::uint64_t then, std::uint64_t now) { return 
 History::History(const Mirror& mirror) : mirror_(&mirror), before_(mirror.commits()), last_{before_, mirror.us()} {
   began_ = mirror.in_step();
   at_least_ = began_;
+  if (began_) first_ = last_, has_operation_ = true;
   for (std::size_t number = 0; number < mirror.spaces().size(); ++number)
     if (const std::uint64_t tokens = mirror.spaces()[number].tokens)
       held_[see(NamespaceId{static_cast<std::uint32_t>(number)})] += tokens;
@@ -119,7 +120,11 @@ void History::begin_again(bool known) {
   if (totals_) totals_->settle();
   keyframe_ = true;
   at_least_ |= !known;
-  if (std::exchange(began_, true) && !known) add_mark(HistoryMark::Kind::lost, "events were lost");
+  if (!std::exchange(began_, true) || known) return;
+  add_mark(HistoryMark::Kind::lost, "events were lost");
+  if (totals_) return;
+  lost_stretches_.push_back({last_, {}});
+  if (lost_stretches_.size() > kMostMarks) lost_stretches_.pop_front();
 }
 
 void History::added(const MirrorNode& node) {

@@ -84,10 +84,13 @@ class History final : MirrorWatcher {
     return number < rows_.size() && rows_[number] != kNotSeen ? rows_[number] : 0;
   }
 
-  const std::deque<RequestSpan>& spans() const { return spans_; }  ///< in order of arrival, without tries
-  std::uint64_t forgotten_spans() const { return first_span_; }    ///< older requests that are not kept
-  const std::deque<HistoryMark>& marks() const { return marks_; }  ///< oldest first
+  const std::deque<RequestSpan>& spans() const { return spans_; }          ///< in order of arrival, without tries
+  std::uint64_t forgotten_spans() const { return first_span_; }            ///< older requests that are not kept
+  const std::deque<HistoryMark>& marks() const { return marks_; }          ///< oldest first
+  const std::deque<LostStretch>& lost() const { return lost_stretches_; }  ///< oldest first, at most kMostMarks
   HistoryMoment last() const { return last_; }
+  /// Returns the first operation; the keyframe while there is none.
+  HistoryMoment first_operation() const { return first_; }
   std::uint32_t page_size() const { return page_size_; }
   std::size_t groups() const { return groups_.size(); }
   const std::string& group_name(std::size_t group) const { return groups_[group].name; }
@@ -132,6 +135,7 @@ class History final : MirrorWatcher {
   std::uint32_t see(NamespaceId space);
   void forget_end(Units end);
   void add_mark(HistoryMark::Kind kind, std::string text);
+  void note_time(Bucket& bucket);
   void mark_changes(const LogLine& line);
   void count_traffic(Bucket& bucket);
   void count_kept(Bucket& bucket, std::uint64_t evicted, const MirrorRequest* request);
@@ -159,7 +163,7 @@ class History final : MirrorWatcher {
 
   const Mirror* mirror_ = nullptr;
   std::uint64_t before_ = 0, stride_ = 1;
-  HistoryMoment last_;
+  HistoryMoment first_, last_;
   std::vector<Bucket> buckets_;
   std::vector<Tenant> tenants_{{{}, kOthers}};
   static constexpr std::uint32_t kNotSeen = ~std::uint32_t{0};
@@ -169,6 +173,8 @@ class History final : MirrorWatcher {
   std::uint64_t first_span_ = 0;                        ///< number of spans_.front()
   std::unordered_map<std::uint64_t, Running> running_;  ///< by the request's id
   std::deque<HistoryMark> marks_;
+  std::deque<LostStretch> lost_stretches_;
+  bool has_operation_ = false;  ///< first_ is an operation
   struct Group {
     std::string name, policy;
     std::uint64_t limit = 0;

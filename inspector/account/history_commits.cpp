@@ -27,10 +27,18 @@ TrafficCounts totals_of(const CounterValues& counters) {
 
 }  // namespace
 
-void History::committed(const LogLine& line) {
-  last_ = {mirror_->commits(), mirror_->us()};
-  Bucket& bucket = bucket_for(last_.commit);
+/// Records what passed since the commit before. A keyframe is no operation: only a reader has it.
+void History::note_time(Bucket& bucket) {
+  const HistoryMoment before = std::exchange(last_, {mirror_->commits(), mirror_->us()});
   bucket.commits.last = last_.commit, bucket.last_us = last_.us;
+  if (!has_operation_) first_ = last_, has_operation_ = !keyframe_;
+  else if (const Bucket::Idle idle{before.us, last_.us}; idle.us() > bucket.idle.us()) bucket.idle = idle;
+  if (!lost_stretches_.empty() && !lost_stretches_.back().until) lost_stretches_.back().until = last_;
+}
+
+void History::committed(const LogLine& line) {
+  Bucket& bucket = bucket_for(mirror_->commits());
+  note_time(bucket);
   bucket.running = mirror_->running();
   bucket.pools.resize(mirror_->groups());
   for (std::size_t g = 0; g < bucket.pools.size(); ++g)

@@ -28,6 +28,11 @@ struct RequestSpan {
   HistoryMoment retracted, resumed;                         ///< moments of its latest retraction
 };
 
+/// A time of which events were lost: between the last commit that was seen before, and the keyframe after it.
+struct LostStretch {
+  HistoryMoment from, until;
+};
+
 /// Something that changed how the cache behaves.
 struct HistoryMark {
   enum class Kind : std::uint8_t { policy, limit, flush, lost, server, control };

@@ -42,30 +42,47 @@ std::string clock(double seconds, double step) {
 
 }  // namespace
 
-TimeAxis::TimeAxis(const History& history)
-    : TimeAxis(history, !history.empty() && history.buckets().back().last_us > history.buckets().front().first_us) {}
+TimeAxis::TimeAxis(const History& history, AxisBy by) : TimeAxis(history, unit_of(history, by), 0) {}
 
-TimeAxis::TimeAxis(const History& history, bool by_clock) : history_(history), by_clock_(by_clock) {
+TimeAxis::Unit TimeAxis::unit_of(const History& history, AxisBy by) {
+  if (history.empty()) return Unit::commits;
+  const auto has = [&](Count count) {
+    return std::ranges::any_of(history.buckets(), [&](const Bucket& bucket) { return bucket.counts[count] > 0; });
+  };
+  if (by == AxisBy::requests && has(Count::requests)) return Unit::requests;
+  if (by == AxisBy::prompts && has(Count::prompt)) return Unit::prompts;
+  return history.buckets().back().last_us > history.first_operation().us ? Unit::clock : Unit::commits;
+}
+
+TimeAxis::TimeAxis(const History& history, Unit unit, double begin) : history_(history), unit_(unit) {
   if (history.empty()) return;
-  first_ = begin_of(0), last_ = end_of(history.buckets().size() - 1);
+  const std::vector<Bucket>& buckets = history.buckets();
+  first_ = unit == Unit::clock     ? static_cast<double>(history.first_operation().us)
+           : unit == Unit::commits ? static_cast<double>(buckets.front().commits.first - 1)
+                                   : begin;
+  ends_.reserve(buckets.size());
+  double sum = first_;
+  for (const Bucket& bucket : buckets) {
+    if (unit == Unit::clock) sum = std::max(first_, static_cast<double>(bucket.last_us));
+    else if (unit == Unit::commits) sum = static_cast<double>(bucket.commits.last);
+    else sum += static_cast<double>(bucket.counts[unit == Unit::requests ? Count::requests : Count::prompt]);
+    ends_.push_back(sum);
+  }
+  last_ = ends_.back();
 }
 
-TimeAxis TimeAxis::of(const History& part) const { return {part, by_clock_}; }
-
-double TimeAxis::begin_of(std::size_t bucket) const {
-  const std::vector<Bucket>& buckets = history_.buckets();
-  if (bucket > 0) return end_of(bucket - 1);
-  return static_cast<double>(by_clock_ ? buckets.front().first_us : buckets.front().commits.first - 1);
+TimeAxis TimeAxis::of(const History& part) const {
+  return {part, unit_, part.empty() ? 0 : value_of(part.all().first - 1)};
 }
 
-double TimeAxis::end_of(std::size_t bucket) const {
-  const Bucket& at = history_.buckets()[bucket];
-  return static_cast<double>(by_clock_ ? at.last_us : at.commits.last);
+const char* TimeAxis::unit_word() const {
+  constexpr std::array<const char*, 4> kWords = {"", "commit", "request", "prompt tok"};
+  return kWords[static_cast<std::size_t>(unit_)];
 }
 
 double TimeAxis::value_of(std::uint64_t commit) const {
   if (history_.empty()) return 0;
-  if (!by_clock_) return std::clamp(static_cast<double>(commit), first_, last_);
+  if (unit_ == Unit::commits) return std::clamp(static_cast<double>(commit), first_, last_);
   const auto [bucket, end] = history_.places({commit, commit});
   if (bucket >= end) return commit <= history_.all().first ? first_ : last_;
   const CommitRange commits = history_.buckets()[bucket].commits;
@@ -77,37 +94,42 @@ double TimeAxis::value_of(std::uint64_t commit) const {
 std::uint64_t TimeAxis::commit_at(double value) const {
   if (history_.empty()) return 0;
   const CommitRange all = history_.all();
-  if (!by_clock_)
+  if (unit_ == Unit::commits)
     return std::clamp(static_cast<std::uint64_t>(std::max(0LL, std::llround(value))), all.first, all.last);
   if (value >= last_) return all.last;
-  const std::vector<Bucket>& buckets = history_.buckets();
-  const auto after = std::lower_bound(buckets.begin(), buckets.end(), value, [](const Bucket& bucket, double at) {
-    return static_cast<double>(bucket.last_us) < at;
-  });
-  if (after == buckets.end()) return all.last;
-  const double begin = begin_of(static_cast<std::size_t>(after - buckets.begin()));
-  const double end = static_cast<double>(after->last_us);
+  const auto after = std::lower_bound(ends_.begin(), ends_.end(), value);
+  if (after == ends_.end()) return all.last;
+  const auto bucket = static_cast<std::size_t>(after - ends_.begin());
+  const CommitRange commits = history_.buckets()[bucket].commits;
+  const double begin = begin_of(bucket), end = *after;
   const double part = end > begin ? (value - begin) / (end - begin) : 1;
-  const auto steps = std::llround(part * static_cast<double>(after->commits.commits()));
-  return std::max(all.first, after->commits.first - 1 + static_cast<std::uint64_t>(std::max(0LL, steps)));
+  const auto steps = std::llround(part * static_cast<double>(commits.commits()));
+  return std::max(all.first, commits.first - 1 + static_cast<std::uint64_t>(std::max(0LL, steps)));
 }
 
 std::vector<TimeAxis::Mark> TimeAxis::marks(double from, double to, std::size_t most) const {
   std::vector<Mark> marks;
-  const double unit = by_clock_ ? 1e6 : 1, span = (to - from) / unit;
+  const double unit = by_clock() ? 1e6 : 1, span = (to - from) / unit;
   if (!(span > 0)) return marks;
-  const double step = by_clock_ ? nice_seconds(span, most) : std::max(1.0, nice_step(span, most));
+  const double step = by_clock() ? nice_seconds(span, most) : std::max(1.0, nice_step(span, most));
   const double begin = std::ceil(from / unit / step) * step;
   for (std::size_t i = 0; i <= 2 * most; ++i) {  // far from 0, adding a small step may change nothing
     const double at = begin + static_cast<double>(i) * step;
     if (!(at <= to / unit + span * 1e-6)) break;
-    marks.push_back({at * unit, by_clock_ ? clock(at, step) : grouped(static_cast<std::uint64_t>(at))});
+    marks.push_back({at * unit, by_clock() ? clock(at, step) : grouped(static_cast<std::uint64_t>(at))});
   }
   return marks;
 }
 
 std::string TimeAxis::length_words(double length) const {
-  return by_clock_ ? duration(length / 1e6) : plural(static_cast<std::uint64_t>(std::llround(length)), "commit");
+  constexpr std::array<const char*, 4> kOne = {"", "commit", "request", "prompt token"};
+  return by_clock() ? duration(length / 1e6)
+                    : plural(static_cast<std::uint64_t>(std::llround(length)), kOne[static_cast<std::size_t>(unit_)]);
+}
+
+std::string TimeAxis::position_words(double value) const {
+  if (by_clock()) return duration(value / 1e6) + " after the start";
+  return "after " + length_words(value);
 }
 
 }  // namespace canopy::inspector

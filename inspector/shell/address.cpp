@@ -56,6 +56,7 @@ void go_to(App& app, std::string_view key, std::string_view value) {
   else if (key == "tab" && value.size() == 1) app.bring_to_front(value.front());
   else if (key == "panel" && value.size() == 1) app.fill_window(value.front());
   else if (key == "range") go_to_range(app.time(), value);
+  else if (key == "axis") app.time().axis_by = choice_of<AxisBy>(kAxisNames, value).value_or(app.time().axis_by);
   else if (key == "time") go_to_window(app.time(), value);
   else if (!number) return;
   else if (key == "at" && !app.time().live) app.time().seek(*number);
@@ -78,6 +79,7 @@ std::string address_of(const App& app) {
   const Timeline& time = app.time();
   if (!time.live && time.wanted != time.end) add("at", time.wanted);
   if (!time.range.empty()) add("range", fmt::format("{}-{}", time.range.first, time.range.last));
+  if (time.axis_by != AxisBy::clock) add("axis", word(kAxisNames[static_cast<std::size_t>(time.axis_by)]));
   if (time.to > time.from)
     add("time", fmt::format("{:.0f}-{:.0f}", std::floor(std::max(0.0, time.from)), std::ceil(time.to)));
   if (selection.space) add("space", static_cast<std::uint32_t>(*selection.space));
@@ -105,6 +107,7 @@ void go_to(App& app, std::string_view address) {
   selection.colour = ColourBy::state;
   app.tree_panel().show(TreeView::icicle);
   app.time().range = {};
+  app.time().axis_by = AxisBy::clock;
   app.time().from = app.time().to = 0;
   if (address.find("at=") == std::string_view::npos && !app.time().live) app.time().seek(app.time().end);
   while (!address.empty()) {

@@ -8,8 +8,9 @@
 namespace canopy::inspector {
 
 /// Returns what is seen as text, for the address of a page: `key=value` joined by `&`, only what differs from the first
-/// look. Keys: at (commit of a recording), range (commits FIRST-LAST), time (window FROM-TO of the time axis), space
-/// (number of the namespace), node, request, group, tier, tab (in front), panel (that fills the window), colour, tree.
+/// look. Keys: at (commit of a recording), range (commits FIRST-LAST), axis (what the time axis measures), time (window
+/// FROM-TO of that axis), space (number of the namespace), node, request, group, tier, tab (in front), panel (that
+/// fills the window), colour, tree.
 std::string address_of(const App& app);
 /// Shows what an address says, and everything that it does not name as at first. Skips keys and values that make no
 /// sense.

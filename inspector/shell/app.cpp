@@ -27,6 +27,7 @@ App::App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Setti
   make_panels();
   selection_.colour = settings.colour;
   tree_panel().show(settings.tree);
+  time_.axis_by = settings.axis;
   session_.state = Session::State::choosing;
   if (link) connect(std::move(link));
 }
@@ -59,7 +60,9 @@ void App::connect(std::unique_ptr<Link> link) {
   mailbox.open = link_->header().controls != 0;
   mailbox.read_only = mailbox_.read_only, mailbox.locked = mailbox_.locked;
   mailbox_ = std::move(mailbox);
+  const AxisBy axis_by = time_.axis_by;
   time_ = {};
+  time_.axis_by = axis_by;
   time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
   behind_ = false;
   notes_.forget();
@@ -153,6 +156,7 @@ Settings App::settings() const {
   Settings now = settings_;
   now.colour = selection_.colour;
   now.tree = tree_panel().view();
+  now.axis = time_.axis_by;
   return now;
 }
 

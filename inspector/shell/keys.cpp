@@ -1,5 +1,7 @@
 #include "keys.h"
 
+#include <views/timeline_panel.h>
+
 #include <algorithm>
 
 #include "app.h"
@@ -90,6 +92,8 @@ void other_colour(App& app) {
   colour = static_cast<ColourBy>((static_cast<std::size_t>(colour) + 1) % kColourNames.size());
 }
 
+void other_axis(App& app) { next_axis(app.time()); }
+
 void next_group(App& app) {
   if (app.mirror().groups() != 0) app.selection().group = (app.selection().group + 1) % app.mirror().groups();
 }
@@ -145,6 +149,7 @@ const std::vector<KeyLine>& lines() {
        {on('e', "let the engine continue until it evicts from this group", run_until_evicted),
         on('w', "let it continue until a request misses", run_until_missed)}},
       {"c", {on('c', "the next meaning of colour: state, last use, hits, namespace, tier", other_colour)}},
+      {"x", {on('x', "the time axis: the engine's clock, requests, prompt tokens that arrived", other_axis)}},
       {"g", {on('g', "the next KV cache group", next_group)}},
       {"o", {on('o', "choose another feed, or a recording", [](App& app) { app.choose(); })}, "", true},
       {"s", {on('s', "save what is shown as a picture, canopy-picture.png", picture)}, "", true},

@@ -39,6 +39,7 @@ Settings Settings::parse(std::string_view text) {
     else if (key == "height") settings.height = whole(value, 400, 16384, settings.height);
     else if (key == "colour") choose(settings.colour, kColourNames, value);
     else if (key == "tree") choose(settings.tree, kTreeViewNames, value);
+    else if (key == "axis") choose(settings.axis, kAxisNames, value);
     else if (key.starts_with(kShare))
       if (const int hundredths = whole(value, 0, kMostShare, 0); hundredths > 0)
         settings.shares[key.substr(kShare.size())] = static_cast<float>(hundredths) / 100;
@@ -48,9 +49,10 @@ Settings Settings::parse(std::string_view text) {
 
 std::string Settings::text() const {
   std::string lines =
-      fmt::format("theme = {}\nscale_percent = {}\nwidth = {}\nheight = {}\ncolour = {}\ntree = {}\n",
+      fmt::format("theme = {}\nscale_percent = {}\nwidth = {}\nheight = {}\ncolour = {}\ntree = {}\naxis = {}\n",
                   light ? "light" : "dark", static_cast<int>(scale * 100), width, height,
-                  kColourNames[static_cast<std::size_t>(colour)], kTreeViewNames[static_cast<std::size_t>(tree)]);
+                  kColourNames[static_cast<std::size_t>(colour)], kTreeViewNames[static_cast<std::size_t>(tree)],
+                  kAxisNames[static_cast<std::size_t>(axis)]);
   for (const auto& [name, share] : shares)
     lines += fmt::format("{}{} = {}\n", kShare, name, static_cast<int>(share * 100));
   return lines;

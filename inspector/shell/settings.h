@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include <account/time_axis.h>
 #include <views/palette.h>
 #include <views/tree_view.h>
 #include "layout.h"
@@ -15,6 +16,7 @@ struct Settings {
   float scale = 0;  ///< scale of letters and distances; 0: that of the display
   ColourBy colour = ColourBy::state;
   TreeView tree = TreeView::icicle;
+  AxisBy axis = AxisBy::clock;
   int width = 1600, height = 900;  ///< pixels of the window
   Shares shares;                   ///< sizes of panels that the user dragged
 

@@ -8,7 +8,7 @@
 #include "draw.h"
 #include "health.h"
 #include "panels.h"
-#include "time_columns.h"
+#include "timeline_tracks.h"
 
 namespace canopy::inspector {
 namespace {
@@ -23,25 +23,22 @@ void figure(const char* what, const std::string& value, const char* meaning, ImU
 }
 
 /// Draws the hit rate over the whole time.
-void sparkline(const History& history, ImVec2 size) {
+void sparkline(const Timeline& time, ImVec2 size) {
   const Palette& colours = palette();
   const ImVec2 from = ImGui::GetCursorScreenPos();
   ImGui::Dummy(size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from.x, from.y + size.y - 1}, {from.x + size.x, from.y + size.y}, colours.line);
-  const TimeAxis axis(history);
-  const double all = axis.last() - axis.first();
-  for (const TimeColumn& column : columns_of(history, axis, axis.first(), axis.last(), 48)) {
+  const TimeAxis axis = time.axis();
+  const TimeScale scale{axis.first(), axis.last(), from.x, from.x + size.x};
+  for (const TimeColumn& column : columns_of(time.history, axis, axis.first(), axis.last(), 48)) {
     const std::uint64_t prompt = column.counts[Count::prompt];
     if (prompt == 0) continue;
-    const auto x_of = [&](double value) {
-      return from.x + size.x * static_cast<float>((std::max(value, axis.first()) - axis.first()) / all);
-    };
     const float share = static_cast<float>(column.counts[Count::hit]) / static_cast<float>(prompt);
-    const float x = x_of(column.from), height = std::max(1.F, share * size.y);
-    list->AddRectFilled({x, from.y + size.y - height}, {std::max(x + 1, x_of(column.to) - 1), from.y + size.y},
-                        colours.good);
+    const float height = std::max(1.F, share * size.y);
+    ColumnPieces(scale, column, InIdle::faint).fill(from.y + size.y - height, from.y + size.y, colours.good);
   }
+  draw_doubtful_time(time, axis, scale, from.y, from.y + size.y - 1);
   explain("Share of prompt tokens that were reused, over the whole time; the full height is 100 %.");
 }
 
@@ -166,7 +163,7 @@ class HealthBar final : public Panel {
              health.prompt_tokens == 0 ? palette().dim : colour);
     next(9.6F);
     if (spark > 0) {
-      sparkline(scene.time.history, {em() * spark, ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
+      sparkline(scene.time, {em() * spark, ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
       next(spark + 1.4F);
     }
     if (scene.selection.group < scene.mirror.groups()) {

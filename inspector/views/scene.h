@@ -12,6 +12,7 @@
 
 #include <account/history.h>
 #include <account/notes.h>
+#include <account/time_axis.h>
 #include <account/two_pasts.h>
 #include <mirror/mirror.h>
 #include "figured.h"
@@ -139,6 +140,7 @@ struct Timeline {
   History history;                                  ///< everything that was ever read, wherever the playhead is
   std::shared_ptr<const OtherPast> other;           ///< May be null (there is no second recording).
   CommitRange range;                                ///< selected range; empty: the whole time
+  AxisBy axis_by = AxisBy::clock;                   ///< what every axis of time measures
   double from = 0, to = 0;  ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
   /// Range to read again commit by commit, because the history merges commits; empty: none. The result is `detail`.
   CommitRange detail_wanted;
@@ -154,6 +156,7 @@ struct Timeline {
   /// Returns the commit with which a request began; 0 if the recording does not contain it. Empty for a live feed.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
+  TimeAxis axis() const { return TimeAxis(history, axis_by); }
   /// Enlarges the range to the steps that the history keeps, so that lists and figures agree. A range that was read
   /// again commit by commit stays as it is.
   void snap_range() {

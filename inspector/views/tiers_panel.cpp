@@ -61,12 +61,12 @@ class TiersPanel final : public Panel {
   void draw_lanes(Scene& scene) {
     const History& history = scene.time.history;
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const TimeAxis axis(history);
+    const TimeAxis axis = scene.time.axis();
     if (room.y < em() * 8 || history.empty() || !(axis.last() > axis.first())) return;
     ImGui::Dummy({0, em() * 0.8F});
     const ImVec2 from = ImGui::GetCursorScreenPos();
     const TimeScale scale{axis.first(), axis.last(), from.x + em() * kLabels, from.x + room.x};
-    if (summed_.changed(history.commits(), room.x)) {
+    if (summed_.changed(history.commits(), room.x, scene.time.axis_by)) {
       columns_ = columns_of(history, axis, axis.first(), axis.last(),
                             static_cast<std::size_t>(std::max(1.F, room.x / std::max(2.F, em() / 6))));
     }
@@ -91,6 +91,7 @@ class TiersPanel final : public Panel {
     float y = from.y;
     for (std::size_t lane = 0; lane < lanes; ++lane, y += tall + gap)
       draw_lane(in, {from.x, y, y + tall}, static_cast<Traffic>(lane), of[lane]);
+    draw_doubtful_time(scene.time, axis, scale, from.y, y - gap);
     ImDrawList* list = ImGui::GetWindowDrawList();
     for (const TimeAxis::Mark& mark : axis.marks(scale.from, scale.to, static_cast<std::size_t>(room.x / em() / 8))) {
       const float wide = ImGui::CalcTextSize(mark.words.c_str()).x;
@@ -152,7 +153,7 @@ class TiersPanel final : public Panel {
   }
 
   static constexpr float kLabels = 9;  // width of the first column, in ems
-  Inputs<std::uint64_t, float> summed_;
+  Inputs<std::uint64_t, float, AxisBy> summed_;
   std::vector<TimeColumn> columns_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "draw.h"
 #include "panels.h"
-#include "time_columns.h"
+#include "timeline_tracks.h"
 
 namespace canopy::inspector {
 namespace {
@@ -18,6 +18,7 @@ struct BarArea {
     const double all = axis.last() - axis.first();
     return from.x + size.x * static_cast<float>(all > 0 ? std::clamp((value - axis.first()) / all, 0.0, 1.0) : 0.0);
   }
+  TimeScale scale() const { return {axis.first(), axis.last(), from.x, from.x + size.x}; }
   float x_of(std::uint64_t commit) const { return x_of(axis.value_of(commit)); }
   std::uint64_t commit_at(float x) const {
     const double share = std::clamp(static_cast<double>((x - from.x) / size.x), 0.0, 1.0);
@@ -28,21 +29,19 @@ struct BarArea {
 /// Draws the hit rate upwards and evictions downwards, over the whole time.
 void draw_overview(const std::vector<TimeColumn>& columns, const BarArea& line) {
   const Palette& colours = palette();
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = line.from.y + line.size.y / 2, tall = line.size.y / 2;
   std::vector<double> densities;
   for (const TimeColumn& column : columns) densities.push_back(column.density(column.counts[Count::evicted]));
   const double most = usual_most(std::move(densities));
   for (const TimeColumn& column : columns) {
-    const float x0 = line.x_of(column.from), x1 = std::max(x0 + 1, line.x_of(column.to) - 0.5F);
+    const ColumnPieces rate(line.scale(), column, InIdle::faint), count(line.scale(), column, InIdle::nothing);
     if (const std::uint64_t prompt = column.counts[Count::prompt]; prompt > 0) {
       const float share = static_cast<float>(column.counts[Count::hit]) / static_cast<float>(prompt);
-      list->AddRectFilled({x0, middle - share * tall}, {x1, middle}, with_alpha(colours.good, 0.7F));
+      rate.fill(middle - share * tall, middle, with_alpha(colours.good, 0.7F));
     }
     if (const double evicted = column.density(column.counts[Count::evicted]); evicted > 0)
-      list->AddRectFilled({x0, middle},
-                          {x1, middle + std::max(1.F, static_cast<float>(std::min(1.0, evicted / most)) * tall)},
-                          with_alpha(colours.bad, 0.8F));
+      count.fill(middle, middle + std::max(1.F, static_cast<float>(std::min(1.0, evicted / most)) * tall),
+                 with_alpha(colours.bad, 0.8F));
   }
 }
 
@@ -225,16 +224,17 @@ class TimeBar final : public Panel {
     const ImVec2 from = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("line of time", size);
     const History& history = scene.time.history;
-    const TimeAxis axis(history);
+    const TimeAxis axis = scene.time.axis();
     const BarArea line{axis, from, size};
     ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + size.y / 2}, {from.x + size.x, from.y + size.y / 2 + 1},
                                               palette().line);
     const auto most = static_cast<std::size_t>(std::max(1.F, size.x / std::max(2.F, em() / 7)));
-    if (known_ != history.commits() || most_ != most) {
+    if (known_ != history.commits() || most_ != most || by_ != scene.time.axis_by) {
       columns_ = columns_of(history, axis, axis.first(), axis.last(), most);
-      known_ = history.commits(), most_ = most;
+      known_ = history.commits(), most_ = most, by_ = scene.time.axis_by;
     }
     draw_overview(columns_, line);
+    draw_doubtful_time(scene.time, axis, line.scale(), from.y, from.y + size.y);
     draw_windows(scene.time, line);
     draw_not_kept(scene.time, line);
     follow_mouse(scene.time, line);
@@ -244,6 +244,7 @@ class TimeBar final : public Panel {
 
   std::uint64_t known_ = ~std::uint64_t{0};
   std::size_t most_ = 0;
+  AxisBy by_ = AxisBy::clock;
   std::vector<TimeColumn> columns_;
 };
 

@@ -30,6 +30,14 @@ void add(TimeColumn& column, const Bucket& bucket, std::optional<std::uint32_t> 
   for (std::size_t i = 0; i < kEvictionCauses; ++i) column.evicted[i] += bucket.evicted[i];
 }
 
+/// Notes the idle time of a bucket. The operation that ended it keeps the width of a column.
+void note_idle(TimeColumn& column, const Bucket::Idle& idle, const TimeAxis& axis, double least) {
+  if (!axis.by_clock() || idle.us() == 0) return;
+  const double from = std::max(static_cast<double>(idle.from_us), axis.first());
+  const double to = static_cast<double>(idle.until_us) - least;
+  if (to - from > std::max(least, column.idle_to - column.idle_from)) column.idle_from = from, column.idle_to = to;
+}
+
 }  // namespace
 
 const Counts* TimeColumn::of(std::uint32_t tenant) const {
@@ -53,7 +61,8 @@ std::vector<TimeColumn> columns_of(const History& history, const TimeAxis& axis,
     // Columns end at fixed places, so that they do not change while a live feed grows. An idle time stays alone: it
     // would flatten what comes after it.
     const double slot = std::floor((end - from) / least);
-    const bool fits = !columns.empty() && slot == last_slot && columns.back().to - columns.back().from < least;
+    const bool fits = !columns.empty() && (!(end > begin) || !(columns.back().to > columns.back().from) ||
+                                           (slot == last_slot && columns.back().to - columns.back().from < least));
     last_slot = slot;
     if (!fits) {
       columns.emplace_back();
@@ -62,6 +71,7 @@ std::vector<TimeColumn> columns_of(const History& history, const TimeAxis& axis,
     TimeColumn& column = columns.back();
     add(column, buckets[i], tenant);
     column.to = end, column.commits.last = buckets[i].commits.last, column.bucket = i, column.us = buckets[i].last_us;
+    note_idle(column, buckets[i].idle, axis, least);
     if (begin > to) break;
   }
   return columns;

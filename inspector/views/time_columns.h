@@ -23,13 +23,20 @@ struct TimeColumn {
   std::vector<TenantCounts> tenants;  ///< only those with a count
 
   std::uint64_t us = 0;  ///< engine's clock at its end
-  /// Returns tokens per unit of the axis: wide columns are not taller than narrow ones.
-  double density(std::uint64_t tokens) const { return to > from ? static_cast<double>(tokens) / (to - from) : 0; }
+  /// Part of it in which no operation ended, if that part is wider than the other columns; idle_to <= idle_from: none.
+  double idle_from = 0, idle_to = 0;
+  bool has_idle() const { return idle_to > idle_from; }
+  /// Returns tokens per unit of the axis in which something happened: wide columns are not taller than narrow ones.
+  double density(std::uint64_t tokens) const {
+    const double busy = to - from - (has_idle() ? idle_to - idle_from : 0);
+    return busy > 0 ? static_cast<double>(tokens) / busy : 0;
+  }
   const Counts* of(std::uint32_t tenant) const;
 };
 
 /// Returns the columns of a window of the axis, from left to right, about `most` of them. A column is never narrower
-/// than a bucket: when zoomed in, or over an idle time, there are fewer. `tenant`: counts only this row.
+/// than a bucket: when zoomed in, or over an idle time, there are fewer. What takes no room on the axis is part of the
+/// column before it. `tenant`: counts only this row.
 std::vector<TimeColumn> columns_of(const History& history, const TimeAxis& axis, double from, double to,
                                    std::size_t most, std::optional<std::uint32_t> tenant = {});
 

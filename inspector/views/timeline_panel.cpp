@@ -1,9 +1,9 @@
 #include "timeline_panel.h"
 
 #include <account/chrome_trace.h>
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 #include <mirror/names.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool has_several_tenants(const History& history) {
 void TimelinePanel::draw(Scene& scene) {
   const History& history = scene.time.history;
   if (history.commits() < 2 || history.empty()) return nothing_here("The timeline begins with the first operations.");
-  const TimeAxis axis(history);
+  const TimeAxis axis = scene.time.axis();
   if (!(axis.last() > axis.first())) return nothing_here("The timeline begins when time has passed.");
   draw_legend(scene);
   const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -56,8 +56,9 @@ const History& TimelinePanel::nearest(Scene& scene, const TimeAxis& axis) const 
   const bool has = time.detail && time.detail->all().first <= seen.first && time.detail->all().last >= seen.last;
   if (!has) {
     const std::uint64_t margin = std::min(kMostDetail / 2, seen.commits());
-    time.detail_wanted = {seen.first > margin ? seen.first - margin : 1,
-                          std::min(seen.last + margin, history.commits())};
+    // Whole steps, so that both have the same positions on every axis.
+    time.detail_wanted = history.snapped(
+        {seen.first > margin ? seen.first - margin : 1, std::min(seen.last + margin, history.commits())});
   }
   return has ? *time.detail : history;
 }
@@ -66,7 +67,7 @@ void TimelinePanel::update(const Scene& scene, const History& history, const Tim
   const auto most = static_cast<std::size_t>(std::max(1.F, (scale_.right - scale_.left) / std::max(2.F, em() / 6)));
   std::optional<std::uint32_t> tenant;
   if (scene.selection.space) tenant = history.row_of(*scene.selection.space);
-  const Made made{&history, history.commits(), scale_.from, scale_.to, most, tenant};
+  const Made made{&history, history.commits(), scene.time.axis_by, scale_.from, scale_.to, most, tenant};
   if (made == made_) return;
   made_ = made;
   columns_ = columns_of(history, axis, scale_.from, scale_.to, most, tenant);
@@ -99,14 +100,18 @@ void TimelinePanel::draw_legend(Scene& scene) {
     explain("Lists, charts and figures show only this namespace. Click to show all (Esc).");
     ImGui::SameLine(0, em() * 0.6F);
   }
-  const TimeAxis axis(time.history);
+  const TimeAxis axis = time.axis();
+  const std::string by = fmt::format("by {}", kAxisNames[static_cast<std::size_t>(time.axis_by)]);
+  if (choice(by.c_str(), time.axis_by != AxisBy::clock)) next_axis(time);
+  explain("What the time axis measures: the engine's clock, requests, or prompt tokens that arrived (x).");
+  ImGui::SameLine(0, em() * 0.6F);
   std::string words;
   if (time.range.empty()) {
     words = "drag: a range   wheel: zoom   shift drag: pan";
   } else {
     const double length = axis.value_of(time.range.last) - axis.value_of(time.range.first - 1);
-    words = fmt::format("range {}, {}", axis.length_words(length), plural(time.range.commits(), "commit"));
-    if (!axis.by_clock()) words = fmt::format("range {}", plural(time.range.commits(), "commit"));
+    const std::string commits = plural(time.range.commits(), "commit"), wide = axis.length_words(length);
+    words = wide == commits ? "range " + commits : fmt::format("range {}, {}", wide, commits);
   }
   const bool zoomed = time.to > time.from;
   const float buttons = (time.range.empty() ? 0.F : em() * 6.2F) + (zoomed ? em() * 7.F : 0.F);
@@ -133,7 +138,7 @@ void TimelinePanel::draw_legend(Scene& scene) {
 void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 from, ImVec2 to) {
   const bool hovered = ImGui::IsItemHovered();
   const History& past = scene.time.history;
-  const TimeAxis whole(past), axis = whole.of(history);
+  const TimeAxis whole = scene.time.axis(), axis = whole.of(history);
   update(scene, history, axis);
   const float mouse = ImGui::GetIO().MousePos.x;
   TrackInput in{scene, history, scale_, columns_};
@@ -152,6 +157,7 @@ void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 fro
     mark = draw_marks(in, {from.x, y, y + foot});
     y += foot + gap;
   }
+  const float tracks = y;
   const bool requests = past.has_requests(), tiers = past.has_tiers() && to.y - y > em() * 9;
   const float all = kPool + kEvicted + (requests ? kRate + kTenants : 0) + (tiers ? kTiers : 0);
   // Few tenants leave their room to the other tracks.
@@ -170,6 +176,7 @@ void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 fro
   if (tiers) draw_traffic(in, next(kTiers));
   const RequestSpan* under = nullptr;
   if (requests) under = spans_.draw(in, {from.x, y, to.y});
+  draw_doubtful_time(scene.time, whole, scale_, tracks, to.y);
   draw_range(scene, whole, from.y + foot, to.y);
   if (!hovered && !ImGui::IsItemActive()) pressed_at_.reset(), dragging_ = panning_ = false;
   handle_mouse(scene, whole, under);
@@ -184,10 +191,13 @@ void TimelinePanel::draw_tracks(Scene& scene, const History& history, ImVec2 fro
 
 void TimelinePanel::explain_column(const TrackInput& in, const TimeAxis& axis) const {
   const TimeColumn& at = *in.at;
-  const double unit = axis.by_clock() ? 1e6 : 1;
-  std::string words =
-      axis.by_clock() ? fmt::format("{} after the start, ", duration(scale_.value_at(ImGui::GetIO().MousePos.x) / unit))
-                      : std::string();
+  const double under = scale_.value_at(ImGui::GetIO().MousePos.x);
+  std::string words;
+  for (const LostStretch& lost : in.scene.time.history.lost())
+    if (under >= axis.value_of(lost.from) && under < axis.value_of(lost.until))
+      words = "Events were lost here: nothing is known of this time.\n";
+  if (at.has_idle() && under > at.idle_from && under < at.idle_to) words += "No operation ended here.\n";
+  words += axis.position_words(under) + ", ";
   words += at.commits.commits() == 1
                ? fmt::format("commit {}", grouped(at.commits.first))
                : fmt::format("commits {} to {}", grouped(at.commits.first), grouped(at.commits.last));
@@ -209,8 +219,7 @@ void TimelinePanel::explain_column(const TrackInput& in, const TimeAxis& axis) c
 void TimelinePanel::zoom(Scene& scene, const TimeAxis& axis, double at, double factor) const {
   Timeline& time = scene.time;
   const double all = axis.last() - axis.first();
-  // At least about four operations remain in sight.
-  const double least = std::max(axis.by_clock() ? 4.0 : 8.0, all / 1e7);
+  const double least = std::max(axis.least(), all / 1e7);
   const double span = std::clamp((scale_.to - scale_.from) * factor, std::min(least, all), all);
   const double share = (at - scale_.from) / (scale_.to - scale_.from);
   time.from = std::clamp(at - share * span, axis.first(), axis.last() - span);
@@ -275,7 +284,7 @@ void TimelinePanel::draw_axis(const TimeAxis& axis, float top, float bottom) con
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto most = static_cast<std::size_t>(std::max(1.F, (scale_.right - scale_.left) / em() / 6));
   float free_from = scale_.left - em() * 2;
-  const char* unit = axis.by_clock() ? "" : "commit";
+  const char* unit = axis.unit_word();
   list->AddText({scale_.left - ImGui::CalcTextSize(unit).x - em() * 0.6F, top}, palette().dim, unit);
   for (const TimeAxis::Mark& mark : axis.marks(scale_.from, scale_.to, most)) {
     const float x = scale_.x_of(mark.value);
@@ -319,6 +328,15 @@ void TimelinePanel::draw_range(const Scene& scene, const TimeAxis& axis, float t
   if (ImGui::IsItemHovered() && mouse >= scale_.left)
     list->AddLine({mouse, top}, {mouse, bottom}, with_alpha(colours.text, 0.5F));
   list->PopClipRect();
+}
+
+void next_axis(Timeline& time) {
+  const TimeAxis before = time.axis();
+  const CommitRange window{before.commit_at(time.from), before.commit_at(time.to)};
+  time.axis_by = static_cast<AxisBy>((static_cast<std::size_t>(time.axis_by) + 1) % kAxisNames.size());
+  if (!(time.to > time.from)) return;
+  const TimeAxis axis = time.axis();
+  time.from = axis.value_of(window.first), time.to = axis.value_of(window.last);
 }
 
 PanelInfo timeline_panel() {

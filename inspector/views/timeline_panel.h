@@ -41,6 +41,7 @@ class TimelinePanel final : public Panel {
   struct Made {
     const History* history = nullptr;
     std::uint64_t commits = 0;
+    AxisBy by = AxisBy::clock;
     double from = 0, to = 0;
     std::size_t most = 0;
     std::optional<std::uint32_t> tenant;
@@ -51,5 +52,8 @@ class TimelinePanel final : public Panel {
   std::optional<double> pressed_at_;
   bool dragging_ = false, panning_ = false;
 };
+
+/// Lets the time axis measure the next of its units. The window in sight keeps its commits.
+void next_axis(Timeline& time);
 
 }  // namespace canopy::inspector

@@ -110,13 +110,10 @@ void TimelineSpans::draw_heat(const TrackInput& in, const TrackArea& area) {
       if (!counts || (*counts)[Count::prompt] == 0) continue;
       const float share = static_cast<float>((*counts)[Count::hit]) / static_cast<float>((*counts)[Count::prompt]);
       const double load = most > 0 ? std::min(1.0, column.density((*counts)[Count::prompt]) / most) : 1;
-      const float x0 = std::max(in.scale.left, in.scale.x_of(column.from));
-      const float x1 = std::min(in.scale.right, std::max(in.scale.x_of(column.to), x0 + 1));
-      if (x1 <= x0) continue;
       const ImU32 colour = share < 0.5F ? mixed(colours.bad, colours.spaces[4], share * 2)
                                         : mixed(colours.spaces[4], colours.good, share * 2 - 1);
-      list->AddRectFilled({x0, top}, {x1, bottom},
-                          with_alpha(colour, chosen * (0.25F + 0.7F * static_cast<float>(load))));
+      ColumnPieces(in.scale, column, InIdle::faint)
+          .fill(top, bottom, with_alpha(colour, chosen * (0.25F + 0.7F * static_cast<float>(load))));
     }
     name_row(in, area.words, top, bottom, rows[i]);
   }
@@ -124,7 +121,7 @@ void TimelineSpans::draw_heat(const TrackInput& in, const TrackArea& area) {
 }
 
 const RequestSpan* TimelineSpans::draw_near(const TrackInput& in, const TrackArea& area) {
-  const TimeAxis axis = TimeAxis(in.scene.time.history).of(in.history);
+  const TimeAxis axis = in.scene.time.axis().of(in.history);
   // Lanes: a request takes the first lane of its tenant that is free.
   struct Lanes {
     std::vector<float> free_from;
@@ -182,7 +179,7 @@ const RequestSpan* TimelineSpans::draw_near(const TrackInput& in, const TrackAre
 }
 
 float TimelineSpans::prepare(const TrackInput& in) {
-  const TimeAxis axis = TimeAxis(in.scene.time.history).of(in.history);
+  const TimeAxis axis = in.scene.time.axis().of(in.history);
   std::size_t in_sight = 0;
   for (const RequestSpan& span : in.history.spans()) {
     if (axis.value_of(span.begun) > in.scale.to) break;

@@ -16,26 +16,19 @@ namespace {
 /// Draws parts upon each other within a column, from the bottom up, cut to the scale's edges.
 class Stack {
  public:
-  Stack(const TrackInput& in, const TimeColumn& column, const TrackArea& area) : y_(area.bottom), top_(area.top) {
-    const TimeScale& scale = in.scale;
-    x0_ = std::max(scale.left, scale.x_of(column.from));
-    x1_ = std::min(scale.right, std::max(scale.x_of(column.to), x0_ + 1));
-    // Wide columns stay apart; narrow ones form one surface.
-    if (x1_ - x0_ > em() * 0.4F) x1_ -= 1;
-  }
+  Stack(const ColumnPieces& pieces, const TrackArea& area) : pieces_(pieces), y_(area.bottom), top_(area.top) {}
   void add(float height, ImU32 colour) {
-    if (!(height > 0) || x1_ <= x0_) return;
+    if (!(height > 0)) return;
     const float y = std::max(top_, y_ - height);
-    if (y < y_) ImGui::GetWindowDrawList()->AddRectFilled({x0_, y}, {x1_, y_}, colour);
+    if (y < y_) pieces_.fill(y, y_, colour);
     y_ = y;
   }
   /// Marks a column that was cut off.
-  void cut() const {
-    ImGui::GetWindowDrawList()->AddRectFilled({x0_, top_}, {x1_, top_ + std::max(1.F, em() * 0.15F)}, palette().text);
-  }
+  void cut() const { pieces_.fill(top_, top_ + std::max(1.F, em() * 0.15F), palette().text); }
 
  private:
-  float x0_ = 0, x1_ = 0, y_ = 0, top_ = 0;
+  ColumnPieces pieces_;
+  float y_ = 0, top_ = 0;
 };
 
 /// Missed tokens that a cache could have had, and those that it never had.
@@ -66,6 +59,27 @@ std::string with_room(std::string_view words, float room) {
 
 }  // namespace
 
+ColumnPieces::ColumnPieces(const TimeScale& scale, const TimeColumn& column, InIdle in_idle)
+    : in_idle_(in_idle), has_idle_(column.has_idle() && in_idle != InIdle::goes_on) {
+  x0_ = std::max(scale.left, scale.x_of(column.from));
+  x1_ = std::min(scale.right, std::max(scale.x_of(column.to), x0_ + 1));
+  idle0_ = std::clamp(scale.x_of(column.idle_from), x0_, std::max(x0_, x1_));
+  idle1_ = std::clamp(scale.x_of(column.idle_to), x0_, std::max(x0_, x1_));
+  // Wide columns stay apart; narrow ones form one surface.
+  if (!column.has_idle() && x1_ - x0_ > em() * 0.4F) x1_ -= 1;
+}
+
+void ColumnPieces::fill(float top, float bottom, ImU32 colour) const {
+  constexpr float kFaint = 0.16F;
+  const auto box = [&](float from, float to, ImU32 of) {
+    if (to > from) ImGui::GetWindowDrawList()->AddRectFilled({from, top}, {to, bottom}, of);
+  };
+  if (!has_idle_) return box(x0_, x1_, colour);
+  box(x0_, idle0_, colour);
+  if (in_idle_ == InIdle::faint) box(idle0_, idle1_, with_alpha(colour, kFaint));
+  box(idle1_, x1_, colour);
+}
+
 void draw_track(const TrackInput& in, const TrackArea& area, const char* name, const std::string& words, ImU32 colour) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({in.scale.left, area.top}, {in.scale.right, area.bottom}, with_alpha(palette().background, 0.7F));
@@ -90,7 +104,7 @@ void draw_rate(const TrackInput& in, const TrackArea& area) {
       return area.height() * static_cast<float>(static_cast<double>(part) / static_cast<double>(prompt));
     };
     const Missed missed = missed_of(column.missed);
-    Stack stack(in, column, area);
+    Stack stack({in.scale, column, InIdle::faint}, area);
     stack.add(share(column.counts[Count::hit]), with_alpha(colours.good, 0.9F));
     stack.add(share(missed.lost), with_alpha(colours.bad, 0.75F));
     stack.add(share(missed.other), with_alpha(colours.free, 0.6F));
@@ -123,7 +137,7 @@ void draw_states(const TrackInput& in, const TrackArea& area, std::uint64_t top)
     const Bucket& bucket = in.history.buckets()[column.bucket];
     if (in.scene.selection.group >= bucket.pools.size()) continue;
     const auto& [pages, limit] = bucket.pools[in.scene.selection.group];
-    Stack stack(in, column, area);
+    Stack stack({in.scale, column, InIdle::goes_on}, area);
     stack.add(height(pages.evictable), with_alpha(colours.evictable, 0.75F));
     stack.add(height(pages.protected_), with_alpha(colours.protected_, 0.9F));
     stack.add(height(pages.owned), with_alpha(colours.owned, 0.9F));
@@ -139,7 +153,7 @@ void draw_tenants_held(const TrackInput& in, const TrackArea& area, std::uint64_
   const std::vector<History::Tenant>& tenants = in.history.tenants();
   for (const TimeColumn& column : in.columns) {
     const std::vector<std::uint64_t>& held = in.history.held(column.bucket);
-    Stack stack(in, column, area);
+    Stack stack({in.scale, column, InIdle::goes_on}, area);
     for (std::size_t row = 1; row <= held.size(); ++row) {
       const std::size_t place = row == held.size() ? 0 : row;  // the others last
       if (place >= held.size()) continue;
@@ -183,7 +197,7 @@ void draw_evictions(const TrackInput& in, const TrackArea& area) {
   for (const TimeColumn& column : in.columns) densities.push_back(column.density(column.counts[Count::evicted]));
   const double most = usual_most(std::move(densities));
   for (const TimeColumn& column : in.columns) {
-    Stack stack(in, column, area);
+    Stack stack({in.scale, column, InIdle::nothing}, area);
     for (std::size_t cause = 0; cause < kEvictionCauses; ++cause)
       stack.add(area.height() * static_cast<float>(std::min(1.0, column.density(column.evicted[cause]) / most)),
                 with_alpha(of[cause], 0.85F));
@@ -210,16 +224,15 @@ void draw_traffic(const TrackInput& in, const TrackArea& area) {
   const auto half = [&](const TimeColumn& column, std::uint64_t count) {
     return area.height() / 2 * static_cast<float>(std::min(1.0, column.density(count) / most));
   };
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (const TimeColumn& column : in.columns) {
-    Stack stack(in, column, {area.words, area.top, middle});
+    const ColumnPieces pieces(in.scale, column, InIdle::nothing);
+    Stack stack(pieces, {area.words, area.top, middle});
     stack.add(half(column, at(column.traffic, Traffic::loaded_host)), colours.on_host);
     stack.add(half(column, at(column.traffic, Traffic::loaded_storage)), colours.in_both);
-    const float x0 = std::max(in.scale.left, in.scale.x_of(column.from));
-    const float x1 = std::min(in.scale.right, std::max(in.scale.x_of(column.to), x0 + 1));
-    if (const float height = half(column, down(column.traffic)); height > 0 && x1 > x0)
-      list->AddRectFilled({x0, middle}, {x1, middle + height}, with_alpha(colours.owned, 0.8F));
+    if (const float height = half(column, down(column.traffic)); height > 0)
+      pieces.fill(middle, middle + height, with_alpha(colours.owned, 0.8F));
   }
+  ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddLine({in.scale.left, middle}, {in.scale.right, middle}, colours.line);
 }
 
@@ -232,7 +245,7 @@ void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32
   const double most = usual_most(std::move(densities));
   for (const TimeColumn& column : in.columns) {
     const double density = column.density(column.traffic[lane]);
-    Stack stack(in, column, area);
+    Stack stack({in.scale, column, InIdle::nothing}, area);
     stack.add(area.height() * static_cast<float>(std::min(1.0, density / most)), colour);
     if (density > most) stack.cut();
   }
@@ -251,7 +264,7 @@ std::vector<ShownMark> shown_marks(const Timeline& time) {
   const Palette& colours = palette();
   const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text,
                                                    colours.bad,    colours.good, colours.dim};
-  const TimeAxis axis(time.history);
+  const TimeAxis axis = time.axis();
   std::vector<ShownMark> shown;
   for (const HistoryMark& mark : time.history.marks()) {
     const auto kind = static_cast<std::size_t>(mark.kind);
@@ -270,13 +283,28 @@ std::vector<ShownMark> shown_marks(const Timeline& time) {
 
 }  // namespace
 
+void draw_doubtful_time(const Timeline& time, const TimeAxis& axis, const TimeScale& scale, float top, float bottom) {
+  const Palette& colours = palette();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect({scale.left, top}, {scale.right, bottom}, true);
+  const auto x_of = [&](double value) { return std::clamp(scale.x_of(value), scale.left - 1, scale.right + 1); };
+  for (const LostStretch& lost : time.history.lost()) {
+    // Where the axis gives a lost time no width, it is a narrow gap.
+    const float x1 = x_of(axis.value_of(lost.until)), x0 = std::min(x_of(axis.value_of(lost.from)), x1 - em() * 0.3F);
+    if (x1 <= scale.left || x0 >= scale.right) continue;
+    list->AddRectFilled({x0, top}, {x1, bottom}, colours.background);
+    hatch(list, {x0, top}, {x1, bottom}, with_alpha(colours.bad, 0.55F), true, em() * 0.7F);
+  }
+  list->PopClipRect();
+}
+
 std::string draw_marks(const TrackInput& in, const TrackArea& area) {
   const Palette& colours = palette();
   draw_track(in, area, "marks", "", colours.text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   std::string under;
-  float free_from = in.scale.left;
+  float free_from = in.scale.left - em();
   for (const ShownMark& mark : shown_marks(in.scene.time)) {
     const float x = in.scale.x_of(mark.value);
     if (x < in.scale.left || x > in.scale.right) continue;

@@ -35,6 +35,26 @@ struct TrackInput {
   const TimeColumn* at = nullptr;  ///< column under the mouse; may be null (none)
 };
 
+/// What a chart shows of the idle part of a column, in which no operation ended.
+enum class InIdle : std::uint8_t {
+  goes_on,  ///< a state: it lasts
+  faint,    ///< a ratio: what it was after that time
+  nothing,  ///< a count
+};
+
+/// A column on the screen, cut to the scale's edges.
+class ColumnPieces {
+ public:
+  ColumnPieces(const TimeScale& scale, const TimeColumn& column, InIdle in_idle);
+  /// Fills it between two heights.
+  void fill(float top, float bottom, ImU32 colour) const;
+
+ private:
+  InIdle in_idle_;
+  bool has_idle_ = false;
+  float x0_ = 0, x1_ = 0, idle0_ = 0, idle1_ = 0;
+};
+
 /// Draws the background of a track, its name and a line of words below the name.
 void draw_track(const TrackInput& in, const TrackArea& area, const char* name, const std::string& words, ImU32 colour);
 
@@ -48,6 +68,8 @@ void draw_evictions(const TrackInput& in, const TrackArea& area);
 void draw_traffic(const TrackInput& in, const TrackArea& area);
 /// One kind of traffic between the tiers.
 void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32 colour);
+/// Hatches the times of which events were lost, over everything that was drawn there.
+void draw_doubtful_time(const Timeline& time, const TimeAxis& axis, const TimeScale& scale, float top, float bottom);
 /// Policy, limit, flush, lost events, servers that came and went, and the user's notes. Returns the mark under the
 /// mouse in words; empty if there is none.
 std::string draw_marks(const TrackInput& in, const TrackArea& area);

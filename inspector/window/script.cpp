@@ -226,7 +226,7 @@ class Line {
   CommitRange two_commits() {
     const std::string first = word();
     if (first == "none" || !complaint_.empty()) return {};
-    const TimeAxis axis(app_.time().history);
+    const TimeAxis axis = app_.time().axis();
     const auto commit_of = [&](const std::string& text) -> std::uint64_t {
       double value = 0;
       const bool share = text.ends_with('%');
@@ -244,7 +244,7 @@ class Line {
   void range() { app_.time().range = two_commits(); }
   void zoom() {
     const CommitRange window = two_commits();
-    const TimeAxis axis(app_.time().history);
+    const TimeAxis axis = app_.time().axis();
     Timeline& time = app_.time();
     time.from = window.empty() ? 0 : axis.value_of(window.first);
     time.to = window.empty() ? 0 : axis.value_of(window.last);

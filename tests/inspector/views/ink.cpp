@@ -25,6 +25,31 @@ const Ink::Line* Ink::find(const std::string& words) const {
   return nullptr;
 }
 
+std::vector<ImU32> Ink::paint_at(ImVec2 at) {
+  const auto side = [&](const ImVec2& a, const ImVec2& b) {
+    return (b.x - a.x) * (at.y - a.y) - (b.y - a.y) * (at.x - a.x);
+  };
+  std::vector<ImU32> colours;
+  const ImDrawData& data = *ImGui::GetDrawData();
+  for (int i = 0; i < data.CmdListsCount; ++i) {
+    const ImDrawList& list = *data.CmdLists[i];
+    for (const ImDrawCmd& command : list.CmdBuffer) {
+      const ImVec4& clip = command.ClipRect;
+      if (at.x < clip.x || at.y < clip.y || at.x >= clip.z || at.y >= clip.w) continue;
+      for (unsigned k = 0; k + 2 < command.ElemCount; k += 3) {
+        const auto corner = [&](unsigned n) -> const ImDrawVert& {
+          return list.VtxBuffer[static_cast<int>(command.VtxOffset) +
+                                list.IdxBuffer[static_cast<int>(command.IdxOffset + k + n)]];
+        };
+        const float x = side(corner(0).pos, corner(1).pos), y = side(corner(1).pos, corner(2).pos),
+                    z = side(corner(2).pos, corner(0).pos);
+        if ((x > 0 && y > 0 && z > 0) || (x < 0 && y < 0 && z < 0)) colours.push_back(corner(0).col);
+      }
+    }
+  }
+  return colours;
+}
+
 std::vector<std::string> Ink::overprinted() const {
   std::vector<std::string> found;
   for (std::size_t i = 0; i < lines().size(); ++i)

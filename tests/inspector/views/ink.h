@@ -1,5 +1,6 @@
 #pragma once
 
+#include <imgui.h>
 #include <views/screen_text.h>
 
 #include <string>
@@ -15,6 +16,8 @@ class Ink : public inspector::ScreenText {
   bool has(const std::string& words) const { return text().find(words) != std::string::npos; }
   /// The line that has these words; null if there is none.
   const Line* find(const std::string& words) const;
+  /// The colours of what is drawn over a place, in order.
+  static std::vector<ImU32> paint_at(ImVec2 at);
   /// Lines that are printed over another one in the same window, as "this / that".
   std::vector<std::string> overprinted() const;
   /// Lines that are cut off at their left or right side.

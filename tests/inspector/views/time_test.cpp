@@ -1,6 +1,7 @@
 /// A recording over its time: how it opens, what the timeline shows of it, and where clicks and drags go.
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
+#include <shell/address.h>
 #include <views/timeline_panel.h>
 
 #include <support/sanitizers.h>
@@ -164,15 +165,17 @@ TEST_CASE("a place on the time axis is a moment of the engine's clock, and back"
   const History history = history_at(us);
   const TimeAxis axis(history);
   CHECK(axis.by_clock());
-  CHECK(axis.first() == 0);
+  CHECK(axis.first() == 10'000);  // the first operation: the commit before it is the keyframe
   CHECK(axis.last() == 10'000'000);
-  for (std::uint64_t commit = 1; commit <= us.size(); ++commit) CHECK(axis.commit_at(axis.value_of(commit)) == commit);
+  CHECK(axis.value_of(std::uint64_t{1}) == axis.first());
+  for (std::uint64_t commit = 3; commit <= us.size(); ++commit) CHECK(axis.commit_at(axis.value_of(commit)) == commit);
   CHECK(axis.value_of(std::uint64_t{999}) == axis.last());
   // An idle time is as wide as a busy one, and stays alone.
   const auto columns = columns_of(history, axis, axis.first(), axis.last(), 10);
   const auto idle = std::find_if(columns.begin(), columns.end(), [](const auto& c) { return c.to - c.from > 5e6; });
   REQUIRE(idle != columns.end());
   CHECK(idle->commits.commits() == 1);
+  CHECK(idle->idle_to - idle->idle_from == doctest::Approx(8'010'000 - (axis.last() - axis.first()) / 10));
   CHECK(columns.back().commits.last == us.size());
   std::uint64_t next = 1;
   for (const TimeColumn& column : columns) {
@@ -276,6 +279,109 @@ TEST_CASE("the wheel zooms to single commits, which are read again, and Esc show
   turn();
   CHECK(app.time().to == 0);
   CHECK(panel.columns().size() > 100);
+}
+
+namespace {
+
+/// An engine that is busy, idle and busy; then events are lost, and it is busy again.
+struct Interrupted : Stage {
+  FeedScript later;
+  Interrupted() : later(100'000) {
+    script.add(0, 100);
+    open();
+    begin(script, 1, 40);
+    for (int i = 0; i < 400; ++i) script.skip();
+    begin(script, 41, 41);
+    begin(script, 42, 80);
+    link->lap();
+    for (int i = 0; i < 1'000; ++i) later.skip();
+    later.add(0, 100);
+    link->bring(later.commit());
+    draw();
+    begin(later, 81, 120);
+  }
+  /// Requests of 160 tokens, of which half are found: one a millisecond.
+  void begin(FeedScript& from, std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t id = first; id <= last; ++id) {
+      from.begin_request(id, 160, 80);
+      link->bring(from.commit(Operation::begin));
+      draw(1);
+    }
+    draw();
+  }
+  /// The strongest paint of the hit rate at a time, and the last opaque paint of the pool's track.
+  int rate_at(double us) const {
+    const TimelinePanel& panel = app->panel<TimelinePanel>();
+    int strongest = 0;
+    for (const ImU32 colour : Ink::paint_at({panel.scale().x_of(us), panel.pool_track().top - em()}))
+      if (((colour ^ palette().good) & ~IM_COL32_A_MASK) == 0)
+        strongest = std::max(strongest, static_cast<int>(colour >> IM_COL32_A_SHIFT));
+    return strongest;
+  }
+  bool covered_at(double us) const {
+    const TimelinePanel& panel = app->panel<TimelinePanel>();
+    for (const float y : {panel.pool_track().top - em(), panel.pool_track().top + em() / 2}) {
+      const std::vector<ImU32> paint = Ink::paint_at({panel.scale().x_of(us), y});
+      const auto cover = std::find(paint.rbegin(), paint.rend(), palette().background);
+      const auto known = [](ImU32 colour) {
+        return (colour & ~IM_COL32_A_MASK) == (palette().good & ~IM_COL32_A_MASK);
+      };
+      if (cover == paint.rend() || std::any_of(paint.rbegin(), cover, known)) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("no hit rate is painted over idle time, and lost time is covered in all tracks") {
+  Interrupted shown;
+  const History& history = shown.app->time().history;
+  const TimeAxis axis = shown.app->time().axis();
+  CHECK(axis.first() == 2'000);  // the first request; the keyframe came before it
+  REQUIRE(history.lost().size() == 1);
+  CHECK(history.lost().front().from.us == 481'000);
+  CHECK(history.lost().front().until.us == 1'001'000);
+  constexpr int kStrong = 200, kFaint = 60;
+  CHECK(shown.rate_at(19'500) > kStrong);
+  CHECK(shown.rate_at(200'000) > 0);  // the request that ended the idle time
+  CHECK(shown.rate_at(200'000) < kFaint);
+  CHECK(shown.rate_at(459'500) > kStrong);
+  CHECK(shown.rate_at(1'019'500) > kStrong);
+  CHECK(shown.covered_at(700'000));
+  CHECK_FALSE(shown.covered_at(459'500));
+  CHECK_FALSE(shown.covered_at(1'019'500));
+}
+
+TEST_CASE("the time axis measures the clock, requests or prompt tokens, as the user wishes, and an address keeps it") {
+  Interrupted shown;
+  Timeline& time = shown.app->time();
+  CHECK(Ink().has("by clock"));
+  shown.screen.key(*shown.app, 'x');
+  shown.draw();
+  CHECK(time.axis_by == AxisBy::requests);
+  CHECK(Ink().has("by requests"));
+  CHECK(time.axis().first() == 0);
+  CHECK(time.axis().last() == 120);
+  CHECK(time.axis().value_of(std::uint64_t{42}) == 41);  // the first commit is the keyframe
+  CHECK(time.axis().commit_at(41) == 42);
+  for (const TimeColumn& column : shown.app->panel<TimelinePanel>().columns()) CHECK_FALSE(column.has_idle());
+  CHECK(shown.app->settings().axis == AxisBy::requests);
+  CHECK(Settings::parse(shown.app->settings().text()) == shown.app->settings());
+  time.from = 40, time.to = 60;
+  const std::string address = address_of(*shown.app);
+  CHECK(address == "axis=requests&time=40-60");
+  shown.screen.key(*shown.app, 'x');  // the window keeps its commits
+  shown.draw();
+  CHECK(time.axis_by == AxisBy::prompts);
+  CHECK(time.axis().last() == 120 * 160);
+  CHECK(time.from == 40 * 160);
+  CHECK(time.to == 60 * 160);
+  go_to(*shown.app, "");
+  CHECK(time.axis_by == AxisBy::clock);
+  go_to(*shown.app, address);
+  CHECK(time.axis_by == AxisBy::requests);
+  CHECK(time.from == 40);
 }
 
 TEST_CASE("servers that come and go, and lost events, are marks on the timeline") {
