@@ -62,7 +62,8 @@ std::string bounded(Bound bound, const char* name) {
 
 Share hit_rate(const Counts& counts) { return {counts[Count::hit], counts[Count::prompt]}; }
 
-Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFigures* whole) {
+Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFigures* whole,
+                                       std::optional<std::uint64_t> held_now) {
   using Row = TenantFigures;
   Listing<Row> list;
   list.add("tenant", Unit::text, [](const Row& row) { return row.name; })
@@ -92,10 +93,11 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
   list.add("cached", Unit::tokens, [](const Row& row) { return row.held; })
       .in_files("held")
       .wide(3.6F)
-      .means("Tokens in the tree, at the end of the range or now.");
-  list.add("share", Unit::count, [all = range.held](const Row& row) { return Share{row.held, all}; })
+      .means(held_now ? "Tokens in the tree, at the moment that is shown." : "Tokens in the tree, at the range's end.");
+  list.add("share", Unit::count, [all = held_now.value_or(range.held)](const Row& row) { return Share{row.held, all}; })
       .wide(3.4F, 36)
-      .means("Share of all tokens in the tree.");
+      .means(held_now ? "Share of all tokens in the tree, at the moment that is shown."
+                      : "Share of all tokens in the tree, at the range's end.");
   list.add("waste", Unit::tokens, count_of(Count::wasted, range))
       .wide(3.6F)
       .means("Tokens that were computed, never hit, and evicted.");

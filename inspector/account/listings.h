@@ -24,7 +24,10 @@ listing::Share hit_rate(const Counts& counts);
 
 /// Tenants with their figures in a range. `whole`: the same of the whole time, for a column with its hit rate; may be
 /// null (no such column).
-listing::Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFigures* whole = nullptr);
+/// `held_now`: tokens in the tree of which the rows' `held` are parts, if these are of the moment that is shown and not
+/// of the range's end.
+listing::Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFigures* whole = nullptr,
+                                                std::optional<std::uint64_t> held_now = {});
 /// Returns the tenants of a range, those with the most prompt tokens first.
 std::vector<TenantFigures> tenants_by_prompts(const RangeFigures& range);
 

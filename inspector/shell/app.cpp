@@ -233,10 +233,26 @@ bool title_double_clicked(const Area& area) {
          ImGui::GetIO().MousePos.y < area.y + 1.8F * em();
 }
 
-std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
+/// Returns true if the feed reports what the panel shows.
+bool is_known(const PanelInfo& info, const Scene& scene) {
   const bool known = info.not_in_events == nullptr || !scene.mirror.is_from_events();
-  const bool has_nodes = !info.needs_nodes || scene.mirror.no_nodes().empty();
-  return known && has_nodes ? panel.note(scene) : std::string();
+  return known && (!info.needs_nodes || scene.mirror.no_nodes().empty());
+}
+
+/// Returns what stands beside a panel's title: what its figures are of, and its note.
+std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
+  if (!is_known(info, scene)) return {};
+  const std::string_view of = figures_word(info.figures, scene);
+  const std::string note = panel.note(scene);
+  return fmt::format("{}{}{}", of, of.empty() || note.empty() ? "" : "   ", note);
+}
+
+/// Draws what the figures of a tab are of at the right end of the tabs' line, where there is room.
+void draw_figures_word(std::string_view of, float tabs_end, float top) {
+  const float end = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x;
+  const float left = end - ImGui::CalcTextSize(of.data(), of.data() + of.size()).x;
+  if (of.empty() || left < tabs_end + em() * 0.5F) return;
+  ImGui::GetWindowDrawList()->AddText({left, top}, palette().text, of.data(), of.data() + of.size());
 }
 
 }  // namespace
@@ -293,18 +309,24 @@ void App::draw_tabs(Scene& scene, const Area& area) {
   const bool bar = ImGui::BeginTabBar("tabs");
   if (bar) {
     const std::span<const PanelInfo> infos = panels();
+    std::string_view of;
+    float tabs_end = 0, top = 0;
     for (std::size_t i = 0; i < infos.size(); ++i) {
       if (infos[i].row != Row::tab) continue;
       const bool open = ImGui::BeginTabItem(infos[i].title, nullptr, i == front_ ? ImGuiTabItemFlags_SetSelected : 0);
       explain(infos[i].help);
+      tabs_end = std::max(tabs_end, ImGui::GetItemRectMax().x);
+      top = ImGui::GetItemRectMin().y + ImGui::GetStyle().FramePadding.y;
       if (!open) continue;
       shown_tab_ = i;
+      if (is_known(infos[i], scene)) of = figures_word(infos[i].figures, scene);
       ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, padding);
       draw_content(i, scene);
       ImGui::PopStyleVar();
       ImGui::EndTabItem();
     }
     front_.reset();
+    draw_figures_word(of, tabs_end, top);
     ImGui::EndTabBar();
   }
   ImGui::PopStyleVar();

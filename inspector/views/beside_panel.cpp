@@ -1,7 +1,7 @@
+#include <account/listings.h>
 #include <account/two_pasts.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 
 #include <algorithm>
 #include <cmath>
@@ -148,6 +148,7 @@ PanelInfo beside_panel() {
       .key = '0',
       .help = "What does a second recording of the same requests, such as another policy's, do otherwise?",
       .make = make_panel<BesidePanel>,
+      .figures = FiguresOf::past,
       .not_in_events = "Not known: KV events report neither requests nor hits.",
   };
 }

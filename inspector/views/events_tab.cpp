@@ -190,6 +190,7 @@ PanelInfo events_tab() {
       .key = '1',
       .help = "What did each operation do (newest first)?",
       .make = make_panel<EventsTab>,
+      .figures = FiguresOf::listed,
   };
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "list_table.h"
+#include "panel.h"
 
 namespace canopy::inspector {
 namespace {
@@ -46,10 +47,8 @@ bool EvictedFor::update(const Scene& scene) {
 void EvictedFor::draw(const Scene& scene) const {
   text("who paid for whom");
   ImGui::SameLine(0, em() * 0.6F);
-  dim(fitted(scene.figures.has_range()            ? "in the range"
-             : scene.mirror.tenants().all.empty() ? "whole time"
-                                                  : "since the engine began",
-             ImGui::GetContentRegionAvail().x));
+  const FiguresOf of = scene.mirror.tenants().all.empty() ? FiguresOf::past : FiguresOf::listed;
+  dim(fitted(figures_word(of, scene), ImGui::GetContentRegionAvail().x));
   if (all_ == 0) return dim("No tenant lost anything for another one.");
   ListTable<Payment>{.id = "pairs", .columns = payments_listing(all_)}.draw(rows_);
 }

@@ -144,8 +144,7 @@ void draw_chart(Chart chart, const Area& area) {
 class HistogramsPanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {
-    return std::string(scene.figures.has_range() ? "of the range; line: of the whole time" : "of the whole time") +
-           (scene.selection.space ? ", all tenants" : "");
+    return std::string(scene.figures.has_range() ? "line: whole" : "") + (scene.selection.space ? "  all tenants" : "");
   }
 
   void draw(Scene& scene) override {
@@ -177,6 +176,7 @@ PanelInfo histograms_panel() {
       .key = 'H',
       .help = "How late is a prefix used again, how long does it stay, how deep are hits, how long prompts?",
       .make = make_panel<HistogramsPanel>,
+      .figures = FiguresOf::past,
   };
 }
 

@@ -135,6 +135,7 @@ PanelInfo leave_panel() {
       .key = 'L',
       .help = "Which nodes are evicted next, in which order, and why?",
       .make = make_panel<LeavePanel>,
+      .figures = FiguresOf::moment,
       .not_in_events = "Not known: KV events report which blocks were evicted, not which will be.",
       .needs_nodes = true,
       .shows_tier = true,

@@ -1,6 +1,6 @@
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 #include <mirror/listings.h>
 #include <mirror/names.h>
 
@@ -91,6 +91,7 @@ PanelInfo locks_tab() {
       .key = '9',
       .help = "What is locked, for how long, by which request, and what does no request explain?",
       .make = make_panel<LocksTab>,
+      .figures = FiguresOf::moment,
       .not_in_events = "Not known: KV events do not report locks.",
       .needs_nodes = true,
   };

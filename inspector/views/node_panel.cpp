@@ -172,8 +172,7 @@ class NodePanel final : public Panel {
   std::string note(const Scene& scene) const override {
     const MirrorNode* node = scene.node();
     if (node) return "node " + node_name(node->id);
-    if (scene.selection.node != 0) return "";
-    return scene.figures.has_range() ? "nothing; figures of the range" : "nothing; figures of the whole time";
+    return scene.selection.node != 0 ? "" : "nothing";
   }
 
   void draw(Scene& scene) override {
@@ -220,9 +219,8 @@ class NodePanel final : public Panel {
     std::string words = fmt::format("Node {} ", node_name(id));
     if (ghost_.node != 0)
       words += fmt::format("was evicted by {} at tick {}, {} ticks ago. It was {}, depth {} to {}.", ghost_.policy,
-                           grouped(ghost_.tick), grouped(mirror.tick() - ghost_.tick),
-                           plural(ghost_.length, "token"), grouped(ghost_.begin),
-                           grouped(std::uint64_t{ghost_.begin} + ghost_.length));
+                           grouped(ghost_.tick), grouped(mirror.tick() - ghost_.tick), plural(ghost_.length, "token"),
+                           grouped(ghost_.begin), grouped(std::uint64_t{ghost_.begin} + ghost_.length));
     else words += then ? "was evicted." : "does not exist at this moment, and nothing is remembered about it.";
     if (then)
       words +=
@@ -319,6 +317,7 @@ PanelInfo node_panel() {
       .key = 'S',
       .help = "All about one node: depth, use, path, locks, rank, history, pages",
       .make = make_panel<NodePanel>,
+      .figures = FiguresOf::selected,
       .needs_nodes = true,
       .shows_tier = true,
   };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "scene.h"
 
@@ -24,6 +25,19 @@ class Panel {
 /// the screen only while it fills the window.
 enum class Row : std::uint8_t { header, health, top, middle, bottom, time, tab, page };
 
+/// What the figures of a panel are of. Its head has a word for it: "moment" (the operation that is shown), "until here"
+/// (all that was seen up to that moment), "range" (the selected one), or "whole" (all the time there is).
+enum class FiguresOf : std::uint8_t {
+  none,  ///< no figures, or they say it themselves
+  moment,
+  until_here,
+  listed,    ///< the range if one is selected; otherwise until here
+  past,      ///< the range if one is selected; otherwise the whole time
+  selected,  ///< the moment for a selected node; otherwise `past`
+};
+/// Returns that word; empty for `none`.
+std::string_view figures_word(FiguresOf of, const Scene& scene);
+
 /// A panel's entry in the table of panels.
 struct PanelInfo {
   const char* title;
@@ -32,6 +46,7 @@ struct PanelInfo {
   char key = 0;          ///< key that brings a tab to the front, or lets a panel or page fill the window; 0 for a bar
   const char* help;      ///< question that the panel answers, in one line
   std::unique_ptr<Panel> (*make)();
+  FiguresOf figures = FiguresOf::none;
   /// Message that replaces the panel if the feed is made from KV events of other servers, which do not report its
   /// content. May be null (they do).
   const char* not_in_events = nullptr;

@@ -276,6 +276,7 @@ PanelInfo pool_panel() {
       .key = 'P',
       .help = "Which pages have which owner, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,
+      .figures = FiguresOf::moment,
       .not_in_events = "Not known: KV events contain neither page numbers nor the numbers of all and of free pages.",
       .needs_nodes = true,
       .shows_tier = true,

@@ -1,8 +1,8 @@
 #include "requests_panel.h"
 
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 #include <mirror/names.h>
 
 #include <algorithm>
@@ -205,6 +205,7 @@ PanelInfo requests_panel() {
       .key = 'R',
       .help = "What did each request find in the cache, and why did it miss the rest?",
       .make = make_panel<RequestsPanel>,
+      .figures = FiguresOf::listed,
       .not_in_events = "Not known: KV events report neither requests, nor hits, nor why a prompt missed.",
   };
 }

@@ -1,24 +1,45 @@
 #include "tenants_tab.h"
 
+#include <account/listings.h>
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
-#include <account/listings.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "export_button.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 
-listing::Listing<TenantFigures> TenantsTab::columns(const Scene& scene) {
+namespace {
+
+/// Returns the figures of all tenants, with what they have in the tree at the moment that is shown.
+std::vector<TenantFigures> tenants_now(const Scene& scene) {
+  const History& history = scene.time.history;
+  std::vector<std::uint64_t> held(history.tenants().size());
+  for (std::size_t number = 0; number < scene.pools.spaces().size(); ++number)
+    held[history.row_of(NamespaceId{static_cast<std::uint32_t>(number)})] += scene.pools.spaces()[number].tokens;
+  std::vector<TenantFigures> rows = scene.figures.all_tenants().tenants;
+  for (TenantFigures& row : rows) row.held = std::exchange(held[row.row], 0);
+  for (std::uint32_t row = 0; row < held.size(); ++row)
+    if (held[row] > 0)
+      rows.push_back({.row = row, .name = history.tenants()[row].name, .counts = {}, .held = held[row]});
+  return rows;
+}
+
+}  // namespace
+
+listing::Listing<TenantFigures> TenantsTab::columns(const Scene& scene) const {
   return tenants_listing(scene.figures.all_tenants(),
-                         scene.figures.has_range() ? &scene.figures.whole_tenants() : nullptr);
+                         scene.figures.has_range() ? &scene.figures.whole_tenants() : nullptr, held_);
 }
 
 void TenantsTab::list(const Scene& scene) {
-  if (!listed_.changed(scene.figures.version(), order_, std::string(find_.data()))) return;
-  rows_ = scene.figures.all_tenants().tenants;
+  if (!listed_.changed(scene.figures.version(), scene.pools.commits(), order_, std::string(find_.data()))) return;
+  all_ = rows_ = tenants_now(scene);
+  held_ = 0;
+  for (const TenantFigures& row : all_) held_ += row.held;
   std::erase_if(rows_,
                 [&](const TenantFigures& tenant) { return tenant.name.find(find_.data()) == std::string::npos; });
   sort(rows_, columns(scene), order_);
@@ -57,7 +78,7 @@ void TenantsTab::draw(Scene& scene) {
 }
 
 void TenantsTab::draw_use(Scene& scene) {
-  dim(scene.figures.has_range() ? "in the range" : "whole time");
+  dim(fmt::format("{}; cached: moment", figures_word(FiguresOf::past, scene)));
   ImGui::SameLine(0, em() * 0.8F);
   ImGui::SetNextItemWidth(std::max(em() * 3, std::min(em() * 9, ImGui::GetContentRegionAvail().x - em() * 8)));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 0});
@@ -71,9 +92,8 @@ void TenantsTab::draw_use(Scene& scene) {
   } else {
     dim(fitted(plural(rows_.size(), "tenant"), ImGui::GetContentRegionAvail().x));
   }
-  export_button(scene, "CSV", "canopy-tenants.csv", "all tenants' figures", [&] {
-    return listing::csv_of(tenants_listing(scene.figures.all_tenants()), scene.figures.all_tenants().tenants);
-  });
+  export_button(scene, "CSV", "canopy-tenants.csv", "all tenants' figures",
+                [&] { return listing::csv_of(tenants_listing(scene.figures.all_tenants(), nullptr, held_), all_); });
   if (rows_.empty())
     return nothing_here(*find_.data() == 0 ? "No namespace has done anything yet."
                                            : fmt::format("No namespace has '{}' in its name.", find_.data()));
@@ -116,6 +136,7 @@ PanelInfo tenants_tab() {
       .key = '8',
       .help = "Who uses the cache, and what for? Click a namespace to see only it everywhere",
       .make = make_panel<TenantsTab>,
+      .figures = FiguresOf::past,
       .not_in_events = "Not known: KV events report neither requests nor hits.",
   };
 }

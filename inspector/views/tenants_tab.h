@@ -15,8 +15,9 @@
 
 namespace canopy::inspector {
 
-/// The namespaces, with their figures in the range or of the whole time. A click shows only that namespace everywhere.
-/// Also which lost tokens for which and, if tenants have shares, these.
+/// The namespaces, with their figures in the range or of the whole time, and what they have in the tree at the moment
+/// that is shown. A click shows only that namespace everywhere. Also which lost tokens for which and, if tenants have
+/// shares, these.
 class TenantsTab final : public Panel {
  public:
   void draw(Scene& scene) override;
@@ -29,15 +30,16 @@ class TenantsTab final : public Panel {
   const EvictedFor& paid() const { return paid_; }  ///< without shares
 
  private:
-  static listing::Listing<TenantFigures> columns(const Scene& scene);
+  listing::Listing<TenantFigures> columns(const Scene& scene) const;
   void list(const Scene& scene);
   void draw_choice(const char* other, const char* help);
   void draw_use(Scene& scene);
 
   std::array<char, 64> find_{};
   ListOrder order_{"prompt tokens"};
-  Inputs<std::uint64_t, ListOrder, std::string> listed_;
-  std::vector<TenantFigures> rows_;
+  Inputs<std::uint64_t, std::uint64_t, ListOrder, std::string> listed_;
+  std::vector<TenantFigures> all_, rows_;
+  std::uint64_t held_ = 0;  ///< tokens in the tree at the moment that is shown
   TenantShares shares_;
   EvictedFor paid_;
   std::optional<bool> shares_shown_;  ///< empty: the shares, if there are any

@@ -166,6 +166,7 @@ PanelInfo tiers_panel() {
       .key = '7',
       .help = "What do the tiers below the pools hold, what moves between them, and how did fetches end?",
       .make = make_panel<TiersPanel>,
+      .figures = FiguresOf::until_here,
       .not_in_events = "Not known: KV events of other servers report only one tier.",
   };
 }

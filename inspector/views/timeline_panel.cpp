@@ -346,6 +346,7 @@ PanelInfo timeline_panel() {
       .key = 'M',
       .help = "When did it get worse, for which tenant, and what happened then? A drag selects a range",
       .make = make_panel<TimelinePanel>,
+      .figures = FiguresOf::past,
   };
 }
 

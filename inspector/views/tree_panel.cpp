@@ -164,6 +164,7 @@ PanelInfo tree_panel() {
       .key = 'T',
       .help = "Where did my tokens go? Every cached prefix, as an icicle or as nodes and links",
       .make = make_panel<TreePanel>,
+      .figures = FiguresOf::moment,
       .needs_nodes = true,
       .shows_tier = true,
   };

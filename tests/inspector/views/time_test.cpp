@@ -226,7 +226,7 @@ TEST_CASE("a drag selects a range of which every panel shows figures, and Esc cl
     return ImVec2{panel.scale().left + (panel.scale().right - panel.scale().left) * share,
                   (panel.pool_track().top + panel.pool_track().bottom) / 2};
   };
-  CHECK(Ink().has("figures of the whole time"));
+  CHECK(figures_word(FiguresOf::selected, app.scene()) == "whole");
   screen.drag(app, place(0.75F), place(0.25F));
   turn();
   const CommitRange range = app.time().range;
@@ -238,12 +238,12 @@ TEST_CASE("a drag selects a range of which every panel shows figures, and Esc cl
   const std::uint64_t begun = app.scene().figures.range().counts[Count::requests];
   CHECK(begun == 15);
   CHECK(app.scene().figures.whole().counts[Count::requests] == 29);  // the first is in the keyframe
-  CHECK(Ink().has("figures of the range"));
+  CHECK(figures_word(FiguresOf::selected, app.scene()) == "range");
   CHECK(Ink().has("15 requests of the range"));
   screen.press(app, ImGuiKey_Escape);
   turn();
   CHECK(app.time().range.empty());
-  CHECK(Ink().has("figures of the whole time"));
+  CHECK(figures_word(FiguresOf::selected, app.scene()) == "whole");
 }
 
 TEST_CASE("the wheel zooms to single commits, which are read again, and Esc shows the whole time") {
