@@ -88,6 +88,8 @@ class History final : MirrorWatcher {
   std::uint64_t forgotten_spans() const { return first_span_; }            ///< older requests that are not kept
   const std::deque<HistoryMark>& marks() const { return marks_; }          ///< oldest first
   const std::deque<LostStretch>& lost() const { return lost_stretches_; }  ///< oldest first, at most kMostMarks
+  /// Returns the first commit with figures that its engine did not write; none: all that was seen fits together.
+  HistoryMoment damaged() const { return damaged_; }
   HistoryMoment last() const { return last_; }
   /// Returns the first operation; the keyframe while there is none.
   HistoryMoment first_operation() const { return first_; }
@@ -163,7 +165,7 @@ class History final : MirrorWatcher {
 
   const Mirror* mirror_ = nullptr;
   std::uint64_t before_ = 0, stride_ = 1;
-  HistoryMoment first_, last_;
+  HistoryMoment first_, last_, damaged_;
   std::vector<Bucket> buckets_;
   std::vector<Tenant> tenants_{{{}, kOthers}};
   static constexpr std::uint32_t kNotSeen = ~std::uint32_t{0};

@@ -98,6 +98,13 @@ void History::mark_changes(const LogLine& line) {
                                            limit_words(pool.limit, page_size_));
     }
   }
+  if (!damaged_ && (mirror_->damaged() > 0 || mirror_->drift() > 0)) {
+    damaged_ = last_;
+    mark(HistoryMark::Kind::damaged,
+         mirror_->damaged() > 0
+             ? "impossible figures: the file was damaged, or another process has written into the feed"
+             : "the engine's totals are not those of its events");
+  }
   if (line.operation == Operation::flush) mark(HistoryMark::Kind::flush, "flush");
 }
 

@@ -35,11 +35,12 @@ struct LostStretch {
 
 /// Something that changed how the cache behaves.
 struct HistoryMark {
-  enum class Kind : std::uint8_t { policy, limit, flush, lost, server, control };
+  enum class Kind : std::uint8_t { policy, limit, flush, lost, server, control, damaged };
   Kind kind{};
   HistoryMoment at;
   std::string text;
 };
-inline constexpr std::array<const char*, 6> kMarkNames = {"policy", "limit", "flush", "lost", "server", "control"};
+inline constexpr std::array<const char*, 7> kMarkNames = {"policy", "limit",   "flush",       "lost",
+                                                          "server", "control", "damaged here"};
 
 }  // namespace canopy::inspector

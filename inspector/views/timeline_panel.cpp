@@ -196,6 +196,9 @@ void TimelinePanel::explain_column(const TrackInput& in, const TimeAxis& axis) c
   for (const LostStretch& lost : in.scene.time.history.lost())
     if (under >= axis.value_of(lost.from) && under < axis.value_of(lost.until))
       words = "Events were lost here: nothing is known of this time.\n";
+  const HistoryMoment damaged = in.scene.time.history.damaged();
+  if (damaged && at.commits.last >= damaged.commit)
+    words += fmt::format("Damaged from commit {} on: what follows may be wrong.\n", grouped(damaged.commit));
   if (at.has_idle() && under > at.idle_from && under < at.idle_to) words += "No operation ended here.\n";
   words += axis.position_words(under) + ", ";
   words += at.commits.commits() == 1

@@ -262,8 +262,8 @@ struct ShownMark {
 
 std::vector<ShownMark> shown_marks(const Timeline& time) {
   const Palette& colours = palette();
-  const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text,
-                                                   colours.bad,    colours.good, colours.dim};
+  const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text, colours.bad,
+                                                   colours.good,   colours.dim,  colours.bad};
   const TimeAxis axis = time.axis();
   std::vector<ShownMark> shown;
   for (const HistoryMark& mark : time.history.marks()) {
@@ -294,6 +294,12 @@ void draw_doubtful_time(const Timeline& time, const TimeAxis& axis, const TimeSc
     if (x1 <= scale.left || x0 >= scale.right) continue;
     list->AddRectFilled({x0, top}, {x1, bottom}, colours.background);
     hatch(list, {x0, top}, {x1, bottom}, with_alpha(colours.bad, 0.55F), true, em() * 0.7F);
+  }
+  if (const HistoryMoment damaged = time.history.damaged()) {
+    const float x = x_of(axis.value_of(damaged.commit - 1));
+    list->AddRectFilled({x, top}, {scale.right, bottom}, with_alpha(colours.background, kDoubted));
+    hatch(list, {x, top}, {scale.right, bottom}, with_alpha(colours.bad, 0.5F), false, em() * 0.9F);
+    list->AddLine({x, top}, {x, bottom}, colours.bad, std::max(1.5F, em() / 8));
   }
   list->PopClipRect();
 }

@@ -68,7 +68,10 @@ void draw_evictions(const TrackInput& in, const TrackArea& area);
 void draw_traffic(const TrackInput& in, const TrackArea& area);
 /// One kind of traffic between the tiers.
 void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32 colour);
-/// Hatches the times of which events were lost, over everything that was drawn there.
+/// Opacity of the cover over what was drawn of a time with damaged events.
+inline constexpr float kDoubted = 0.45F;
+/// Covers and hatches the times of which events were lost, and dims and hatches everything from the first damaged
+/// commit on.
 void draw_doubtful_time(const Timeline& time, const TimeAxis& axis, const TimeScale& scale, float top, float bottom);
 /// Policy, limit, flush, lost events, servers that came and went, and the user's notes. Returns the mark under the
 /// mouse in words; empty if there is none.

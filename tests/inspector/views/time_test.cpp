@@ -353,6 +353,28 @@ TEST_CASE("no hit rate is painted over idle time, and lost time is covered in al
   CHECK_FALSE(shown.covered_at(1'019'500));
 }
 
+TEST_CASE("the first damaged commit is marked, and everything after it is dimmed and hatched") {
+  Interrupted shown;
+  CHECK_FALSE(shown.app->time().history.damaged());
+  CHECK_FALSE(Ink().has("damaged here"));
+  const auto dimmed_at = [&](double us) {
+    const TimelinePanel& panel = shown.app->panel<TimelinePanel>();
+    const std::vector<ImU32> paint =
+        Ink::paint_at({panel.scale().x_of(us), panel.pool_track().top + ImGui::GetFontSize() / 2});
+    return std::find(paint.begin(), paint.end(), with_alpha(palette().background, kDoubted)) != paint.end();
+  };
+  shown.begin(shown.later, 121, 200);
+  shown.later.push(Event{});  // of a kind that no version has
+  shown.begin(shown.later, 201, 400);
+  const std::uint64_t commit = shown.app->time().history.damaged().commit;
+  CHECK(commit == 1 + 80 + 1 + 40 + 80 + 1);  // keyframe, requests, keyframe, requests
+  CHECK(shown.app->time().history.marks().back().at.commit == commit);
+  CHECK(Ink().has("damaged here"));
+  CHECK_FALSE(dimmed_at(1'050'500));
+  CHECK(dimmed_at(1'150'500));
+  CHECK(dimmed_at(1'300'500));
+}
+
 TEST_CASE("the time axis measures the clock, requests or prompt tokens, as the user wishes, and an address keeps it") {
   Interrupted shown;
   Timeline& time = shown.app->time();
