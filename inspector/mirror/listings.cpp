@@ -105,8 +105,12 @@ Listing<Payment> payments_listing(std::uint64_t all) {
   Listing<Payment> list;
   list.add("evicted from", Unit::text, [](const Payment& each) { return each.from; });
   list.add("for", Unit::text, [](const Payment& each) { return each.taker; });
-  list.add("tokens", Unit::tokens, [](const Payment& each) { return each.tokens; }).wide(4.2F);
-  list.add("of all", Unit::count, [all](const Payment& each) { return Share{each.tokens, all}; }).wide(4.2F);
+  list.add("tokens", Unit::tokens, [](const Payment& each) { return each.tokens; })
+      .wide(4.2F)
+      .means("Tokens that the first lost because a request of the second needed room.");
+  list.add("of taken", Unit::count, [all](const Payment& each) { return Share{each.tokens, all}; })
+      .wide(4.4F)
+      .means("Share of all tokens that one lost for another. What each lost for its own requests is not among them.");
   return list;
 }
 

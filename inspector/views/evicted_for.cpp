@@ -46,6 +46,7 @@ bool EvictedFor::update(const Scene& scene) {
 
 void EvictedFor::draw(const Scene& scene) const {
   text("who paid for whom");
+  explain("Tokens that left one tenant because a request of another needed room, without what each lost for itself.");
   ImGui::SameLine(0, em() * 0.6F);
   const FiguresOf of = scene.mirror.tenants().all.empty() ? FiguresOf::past : FiguresOf::listed;
   dim(fitted(figures_word(of, scene), ImGui::GetContentRegionAvail().x));

@@ -41,8 +41,11 @@ void RequestsPanel::list(const Scene& scene) {
   const Mirror& mirror = scene.mirror;
   const bool same = !filtered_.changed(filter_);
   if (!listed_.changed(mirror.commits()) && same && new_ == 0 && !scene.selection.reveal_request) return;
+  counted_ = 0;
   groups_ = mirror.misses(filter_.space, [&](const MirrorRequest& request) {
-    return filter_.range.empty() || filter_.range.has(request.admitted_at);
+    const bool counts = filter_.range.empty() || filter_.range.has(request.admitted_at);
+    counted_ += counts;
+    return counts;
   });
   const std::vector<MirrorRequest>& requests = mirror.requests();
   const std::uint64_t chosen = scene.selection.request;
@@ -59,19 +62,19 @@ void RequestsPanel::list(const Scene& scene) {
   }
 }
 
-void RequestsPanel::draw_reasons(Scene& scene) {
+void RequestsPanel::draw_reasons() {
   std::uint64_t all = 0;
   for (const MissGroup& group : groups_) all += group.tokens;
   chips_.clear();
   if (all == 0) return;
   const float indent = ImGui::GetCursorPosX();
-  dim("missed");
-  ImGui::SameLine(0, em() * 0.4F);
   text(brief(static_cast<double>(all)));
-  explain(
-      fmt::format("Prompt tokens that were not found, of the {} remembered requests, by the reason that ended their "
-                  "match. Click a reason to list its requests.",
-                  grouped(scene.mirror.requests().size())));
+  ImGui::SameLine(0, em() * 0.4F);
+  dim(fmt::format("missed by {}", plural(counted_, "request")));
+  explain(fmt::format(
+      "Prompt tokens that were not found, of the {} that {} remembered at this moment, by the reason that ended their "
+      "match. Older requests are not among them: SELECTED has those of all. Click a reason to list its requests.",
+      plural(counted_, "request"), counted_ == 1 ? "is" : "are"));
   for (const MissGroup& group : groups_) {
     const std::string words = fmt::format("{} {}", reason_words(group), percent(group.tokens, all));
     flow(ImGui::CalcTextSize(words.c_str()).x + em(), indent);
@@ -130,7 +133,7 @@ void RequestsPanel::draw(Scene& scene) {
   draw_filters(scene);
   list(scene);
   held_.draw_new(new_);
-  draw_reasons(scene);
+  draw_reasons();
   draw_verdict(scene);
   list(scene);
   if (!rows_.empty()) return draw_table(scene);

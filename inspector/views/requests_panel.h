@@ -35,7 +35,7 @@ class RequestsPanel final : public Panel {
   void list(const Scene& scene);
   bool is_listed(const MirrorRequest& request, Units page_size) const;
   void draw_filters(Scene& scene);
-  void draw_reasons(Scene& scene);
+  void draw_reasons();
   void draw_verdict(const Scene& scene);
   void draw_table(Scene& scene);
 
@@ -44,7 +44,8 @@ class RequestsPanel final : public Panel {
   Inputs<std::uint64_t> listed_;
   std::vector<std::uint64_t> rows_;
   HeldList held_;
-  std::size_t new_ = 0;  ///< requests that arrived while the list holds still
+  std::size_t new_ = 0;        ///< requests that arrived while the list holds still
+  std::uint64_t counted_ = 0;  ///< requests whose misses are in groups_
   std::vector<MissGroup> groups_;
   std::vector<ImVec2> chips_;  ///< middles of the buttons of reasons, by group
 };
