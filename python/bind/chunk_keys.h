@@ -30,12 +30,14 @@ inline std::uint32_t group_of(std::string_view key) {
   return group;
 }
 
-/// Returns the first 8 bytes of the hash, and the group mixed into them.
-inline std::uint64_t print_of(std::string_view key) {
+/// Returns the first 8 bytes of a hash, and a group mixed into them.
+inline std::uint64_t print_of(std::string_view hash, std::uint32_t group) {
   std::uint64_t print = 0;
-  std::memcpy(&print, key.data(), std::min(sizeof(print), key.size()));
-  return print ^ std::uint64_t{group_of(key)} << 56;
+  std::memcpy(&print, hash.data(), std::min(sizeof(print), hash.size()));
+  return print ^ std::uint64_t{group} << 56;
 }
+/// The same of a key.
+inline std::uint64_t print_of(std::string_view key) { return print_of(key, group_of(key)); }
 
 /// Returns the position at which a chunk ends, in tokens.
 inline Units tokens_of(PyObject* number) {

@@ -194,6 +194,28 @@ void ChunkTree::adopt(Slot parent, Slot child) {
   if (could) blocked(parent);
 }
 
+void ChunkTree::part(Slot child) {
+  const Slot above = nodes_[child].parent;
+  if (above == 0) return;
+  const bool stuck = !nodes_[child].can_leave();
+  detach(child);
+  printed_ = 0;  // the prints may be those of a path that is no longer one
+  if (stuck) {
+    --nodes_[above].stuck;
+    freed(above);
+  }
+  requeue(above);
+  if (events_ && events_->wants_nodes()) resend();
+}
+
+void ChunkTree::part_stuck(Slot parent) {
+  for (Slot child = nodes_[parent].child; nodes_[parent].stuck > 0;) {
+    const Slot next = nodes_[child].next;
+    if (!nodes_[child].can_leave()) part(child);
+    child = next;
+  }
+}
+
 /// Takes a node out of the tree. Its children stay, without a parent.
 void ChunkTree::drop(Slot slot) {
   queue_.erase(slot);

@@ -48,6 +48,10 @@ class ChunkTree final : public PrefixIndex {
   Slot add(const Added& chunk);
   /// Puts a chunk whose parent was not here below `parent`. REQUIRES: it has no parent.
   void adopt(Slot parent, Slot child);
+  /// Takes a chunk from its parent, if it has one.
+  void part(Slot child);
+  /// Takes the chunks that cannot leave from their parent.
+  void part_stuck(Slot parent);
   /// Removes a chunk whose bytes never came. Returns the chunks that continue it: they stay, without a parent.
   std::vector<Slot> remove(Slot slot);
   void pin(Slot slot);
@@ -55,7 +59,14 @@ class ChunkTree final : public PrefixIndex {
 
   NodeId id(Slot slot) const { return NodeId{std::uint64_t{nodes_[slot].life} << 32 | slot}; }
   Slot parent(Slot slot) const { return nodes_[slot].parent; }
+  Page page(Slot slot) const { return nodes_[slot].page; }
+  /// Returns true if a chunk starts at this depth and has this hash.
+  bool is(Slot slot, Units begin, std::uint64_t print) const {
+    return nodes_[slot].begin == begin && nodes_[slot].print == print;
+  }
+  bool pinned(Slot slot) const { return nodes_[slot].pinned; }
   Tick created(Slot slot) const { return nodes_[slot].created; }
+  Tick last_access(Slot slot) const { return nodes_[slot].last_access; }
   std::uint64_t size() const { return resident_; }
   /// Returns the number of chunks that evictions could remove one after the other.
   std::uint64_t movable() const { return movable_; }

@@ -12,29 +12,9 @@
 #include "feed_exit.h"
 #include "hold.h"
 
-extern "C" const CanopyPlugin canopy_plugin_;  // in chunk_tree.cpp
-
 namespace canopy::python {
 
 namespace {
-
-/// Returns the registry with the one index that this class uses. Configurations do not see it.
-const Registry& own_registry() {
-  static const Registry& own = *[] {
-    auto* const made = new Registry;
-    made->add(canopy_plugin_, "chunks");
-    return made;
-  }();
-  return own;
-}
-
-/// Marks the time of a call. A policy in Python may run other threads meanwhile, whose calls must not come in between.
-struct Busy {
-  explicit Busy(bool& of) : flag(of) { flag = true; }
-  ~Busy() { flag = false; }
-  Busy(const Busy&) = delete;
-  bool& flag;
-};
 
 std::uint64_t next_generation() {
   static std::uint64_t last = 0;
@@ -50,12 +30,9 @@ std::size_t Chunks::KeyHash::operator()(std::string_view key) const {
 }
 
 Chunks::Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed, const nb::dict& tokens)
-    : capacity_(capacity), policy_(make_policy(policy)), feed_(feed), generation_(next_generation()) {
+    : session_(capacity, policy, feed, "the CPU tier of vLLM\n"), generation_(next_generation()) {
   for (const auto [group, length] : tokens)
     tokens_[nb::cast<std::uint32_t>(group)] = canopy::python::tokens_of(length.ptr());
-  if (feed.empty()) return;
-  if (const std::string flaw = flaw_of_name({FeedConfig::Kind::shm, feed}); !flaw.empty())
-    throw nb::value_error(("the feed's name" + flaw).c_str());
 }
 
 Units Chunks::tokens_of_group(std::uint32_t group, Units otherwise) const {
@@ -66,46 +43,11 @@ Units Chunks::tokens_of_group(std::uint32_t group, Units otherwise) const {
 /// Makes the tree, as soon as the length of a chunk of some group is known.
 void Chunks::open(std::uint32_t group, Units page) {
   opened_by_ = group;
-  session_.reset(), tree_ = nullptr;  // its feed has the name
-  spaces_.clear();
-  IndexSession::Config config;
-  config.page_size = page;
-  config.capacity = capacity_ * page;
-  config.index = "chunks";
-  config.policy = policy_.strategy;
-  config.policy_name = policy_.name;
-  config.text = "the CPU tier of vLLM\n";
-  if (!feed_.empty()) config.feed = {FeedConfig::Kind::shm, feed_};
-  auto made = IndexSession::open(config, own_registry());
-  if (!made && !feed_.empty()) {
-    failure_ = "no feed: " + made.error().text;
-    feed_.clear();
-    config.feed = {};
-    made = IndexSession::open(std::move(config), own_registry());
-  }
-  session_ = take(std::move(made));
-  remove_at_exit({feed_.empty() ? FeedConfig::Kind::off : FeedConfig::Kind::shm, feed_});
-  tree_ = &static_cast<ChunkTree&>(session_->index());
-}
-
-std::string Chunks::take_failure() {
-  std::string text = std::exchange(failure_, {});
-  if (!text.empty() || !tree_) return text;
-  if (policy_.in_python && policy_.in_python->failed()) {
-    text = "the policy '" + policy_.name + "' raised " + policy_.in_python->take_failure();
-  } else if (!tree_->failure().empty()) {
-    text = "the policy '" + policy_.name + "' failed: " + tree_->failure();
-  }
-  if (text.empty()) return text;
-  Policy plain = make_policy(nb::str("lru"));
-  take(session_->use_policy(plain.strategy, plain.name));
-  std::swap(policy_, plain);
-  return text + "; chunks leave in the order of lru from now on";
+  session_.open(page);
 }
 
 void Chunks::end_operation(Operation operation) {
-  if (session_->feed()) session_->set_pool(capacity_, capacity_ - std::min(capacity_, tree().size()));
-  session_->end_operation(operation);
+  session_.end_operation(operation, session_.capacity() - std::min(session_.capacity(), tree().size()));
 }
 
 ChunkTree::Slot Chunks::find(nb::handle key) const {
@@ -134,7 +76,7 @@ ChunkRequest& Chunks::request_of(nb::handle context) {
   last_ = nb::inst_ptr<ChunkRequest>(state);
   last_object_ = std::move(state);
   read_positions(*last_);
-  if (last_->tick == 0 && tree_) last_->tick = tree_->tick();
+  if (last_->tick == 0 && session_.is_open()) last_->tick = tree().tick();
   return *last_;
 }
 
@@ -159,24 +101,16 @@ ChunkRequest::Line& Chunks::line_of(ChunkRequest& request, nb::handle key, Units
   line.group = group;
   // A key need not end a chunk: vLLM also looks for the part of one at the end of a prompt.
   line.page = tokens_of_group(group, position);
-  const bool another = tree_ && tree().size() == 0 && group == opened_by_ && line.page != session_->page_size();
-  if (!tree_ || another) {
+  const bool another =
+      session_.is_open() && tree().size() == 0 && group == opened_by_ && line.page != session_.session().page_size();
+  if (!session_.is_open() || another) {
     open(group, line.page);
-    request.tick = tree_->tick();
+    request.tick = tree().tick();
   }
   line.id = ++last_request_;
   request.lines.push_back(std::move(line));
-  tree().arrived({.space = space_of(group), .id = last_request_});
+  tree().arrived({.space = session_.space_of(group), .id = last_request_});
   return request.lines.back();
-}
-
-/// Returns the namespace of a KV cache group: its chunks continue only chunks of the same group.
-NamespaceId Chunks::space_of(std::uint32_t group) {
-  if (group >= spaces_.size()) spaces_.resize(group + 1, NamespaceId::shared);
-  if (group == 0 || spaces_[group] != NamespaceId::shared) return spaces_[group];
-  bool is_new = false;
-  const std::string name = "group " + std::to_string(group);
-  return spaces_[group] = session_->intern({name, {}, {}}, is_new);
 }
 
 void Chunks::accessed(nb::handle keys, nb::handle context) {
@@ -204,11 +138,11 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
     added.begin = static_cast<Units>(chunks * line.page);
     if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
     if (before) added.parent = find(before);
-  } else if (!tree_) {
+  } else if (!session_.is_open()) {
     open(group_of(bytes), tokens_of_group(group_of(bytes), 16));  // no chunk of a known length has come yet
-    if (request) request->tick = tree_->tick();
+    if (request) request->tick = tree().tick();
   }
-  added.space = space_of(group_of(bytes));
+  added.space = session_.space_of(group_of(bytes));
   added.page = static_cast<Page>(number_of(chunk, chunk_id) + 1);
   added.pinned = number_of(chunk, ref_cnt) != 0;
   added.tick = request ? request->tick : tree().tick();
@@ -312,27 +246,27 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
       prints_.push_back(stride_print(print_of(bytes_of(key)), stride));
     }
     RequestFacts facts;
-    facts.space = space_of(line.group);
+    facts.space = session_.space_of(line.group);
     facts.prompt = prompt, facts.matched = matched * line.page;
     facts.prefix_prints = prints_;
     facts.id = line.id;
     facts.ending = Ending::finished;
     if (tick == 0) tick = tree().tick();
     tree().ended(facts, path_, uses, tick);
-    if (session_->feed()) {
-      const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched, hit);
+    if (session_.session().feed()) {
+      const std::uint64_t fed = session_.session().begin_request(facts.space, prompt, facts.matched, hit);
       const auto kept = static_cast<std::uint32_t>(path_.size() * line.page);
-      session_->progress(fed, RequestPhase::finished, prompt, std::min(kept, prompt), prompt);
+      session_.session().progress(fed, RequestPhase::finished, prompt, std::min(kept, prompt), prompt);
     }
   }
-  if (tree_) end_operation(Operation::advance);
+  if (session_.is_open()) end_operation(Operation::advance);
 }
 
 nb::object Chunks::evict(std::size_t count, nb::handle protected_keys) {
   const Busy busy(busy_);
   nb::list gone;
   if (count == 0) return gone;
-  if (!tree_) return nb::none();
+  if (!session_.is_open()) return nb::none();
   path_.clear();
   for (const nb::handle key : protected_keys)
     if (const Slot slot = find(key)) path_.push_back(slot);
@@ -366,21 +300,21 @@ void Chunks::clear() {
   held_.clear();
   orphans_.clear();
   last_ = nullptr;
-  if (!tree_) return;
+  if (!session_.is_open()) return;
   tree().clear();
   end_operation(Operation::flush);
 }
 
 void Chunks::poll() {
-  if (session_ && !busy_) session_->poll();
+  if (!busy_) session_.poll();
 }
 
 nb::dict Chunks::facts() const {
   nb::dict row;
-  const Sizes sizes = tree_ ? tree_->sizes(0) : Sizes{};
-  row["chunks"] = tree_ ? tree_->size() : 0;
-  row["movable"] = tree_ ? tree_->movable() : 0;
-  row["page_size"] = session_ ? session_->page_size() : 0;
+  const Sizes sizes = session_.is_open() ? tree().sizes(0) : Sizes{};
+  row["chunks"] = session_.is_open() ? tree().size() : 0;
+  row["movable"] = session_.is_open() ? tree().movable() : 0;
+  row["page_size"] = session_.is_open() ? session_.session().page_size() : 0;
   row["evictable"] = sizes.evictable;
   row["protected"] = sizes.protected_;
   return row;

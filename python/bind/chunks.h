@@ -1,16 +1,13 @@
 #pragma once
 
-#include <canopy/engine/index_session.h>
 #include <nanobind/nanobind.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "chunk_tree.h"
-#include "registry.h"
+#include "chunk_session.h"
 
 namespace canopy::python {
 
@@ -45,11 +42,11 @@ class Chunks {
   Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed, const nb::dict& tokens);
 
   nb::dict chunks() const { return chunks_; }
-  const std::string& policy() const { return policy_.name; }
-  const std::string& feed() const { return feed_; }
+  const std::string& policy() const { return session_.policy(); }
+  const std::string& feed() const { return session_.feed(); }
   /// Returns the error of the policy or of the feed that was not returned before; empty if there is none. A policy that
   /// failed is replaced by lru.
-  std::string take_failure();
+  std::string take_failure() { return session_.take_failure(); }
 
   void accessed(nb::handle keys, nb::handle context);
   void insert(nb::handle key, nb::handle chunk, nb::handle context);
@@ -79,30 +76,23 @@ class Chunks {
   ChunkRequest::Line& line_of(ChunkRequest& request, nb::handle key, Units position);
   void open(std::uint32_t group, Units page);
   Units tokens_of_group(std::uint32_t group, Units otherwise) const;
-  NamespaceId space_of(std::uint32_t group);
   void forget(Slot slot);
   void wait_for(nb::handle key, Slot slot);
   void adopt_orphans(Slot parent);
   void end_operation(Operation operation);
-  ChunkTree& tree() const { return *tree_; }
+  ChunkTree& tree() const { return session_.tree(); }
 
-  const std::uint64_t capacity_;
-  Policy policy_;  // outlives the session
-  std::string feed_;
+  ChunkSession session_;                             ///< opened by the first request, whose chunks have a length
   std::unordered_map<std::uint32_t, Units> tokens_;  ///< tokens of a chunk, by group
   std::uint32_t opened_by_ = 0;                      ///< the group whose chunks have the session's page size
-  std::unique_ptr<IndexSession> session_;            ///< null before the first request, whose chunks have a length
-  ChunkTree* tree_ = nullptr;
   std::uint64_t generation_;
   std::uint64_t last_request_ = 0;
   nb::dict chunks_;
   std::unordered_map<std::string_view, Slot, KeyHash> slots_;         ///< views of the keys in held_
   std::vector<Held> held_;                                            ///< by slot
   std::unordered_multimap<std::string_view, Slot, KeyHash> orphans_;  ///< by Held::before
-  std::vector<NamespaceId> spaces_;
   nb::object last_object_;  ///< request of the last call; it refers to no context, so that there is no cycle
   ChunkRequest* last_ = nullptr;
-  std::string failure_;
   bool busy_ = false;
   std::vector<Slot> path_;
   std::vector<std::uint64_t> prints_;

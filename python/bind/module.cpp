@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "block_queue.h"
 #include "chunk_storage_bind.h"
 #include "chunks.h"
 #include "engine.h"
@@ -27,6 +28,7 @@ NB_MODULE(_core, module) {
   bind_group_index(module);
   bind_key_matcher(module);
   bind_chunks(module);
+  bind_block_queue(module);
   bind_chunk_storage(module);
   bind_engine(module);
   bind_replay(module);

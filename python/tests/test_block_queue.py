@@ -1,0 +1,274 @@
+"""The free blocks of a pool of vLLM's, in the order of a policy."""
+import gc
+import weakref
+
+import canopy
+import pytest
+from canopy import _core
+
+PAGE = 16
+
+
+class Block:
+    def __init__(self, block_id):
+        self.block_id, self._block_hash = block_id, None
+
+
+class Plain:
+    """A queue that takes the place of one that failed."""
+
+    def __init__(self):
+        self.errors, self.calls = [], []
+
+    def __call__(self, error):
+        self.errors.append(error)
+        return self
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *given: self.calls.append((name, given))
+
+
+class Pool:
+    def __init__(self, count=16, policy="lru", groups=((0, PAGE, True),), feed=""):
+        self.blocks = [Block(number) for number in range(count)]
+        self.plain = Plain()
+        self.queue = _core.BlockQueue(self.blocks, self.blocks[1:], list(groups), PAGE, policy, feed, self.plain)
+
+    def take(self, count):
+        taken = self.queue.popleft_n(count)
+        for block in taken:
+            block._block_hash = None
+        return taken
+
+    def serve(self, names, hit=0, table=None, ending="finished"):
+        """Runs a request whose blocks have these contents; `table`: blocks that it found. Returns its blocks."""
+        table = [*(table or []), *self.take(len(names) - len(table or []))]
+        for name, block in zip(names, table):
+            block._block_hash = key(name)
+        number = self.queue.arrived(0, len(names) * PAGE)
+        self.queue.ended(number, [table], [key(name)[:-4] for name in names], hit, ending)
+        return table
+
+    def numbers(self, count):
+        return [block.block_id for block in self.take(count)]
+
+
+def key(name, group=0):
+    return name.encode().ljust(32, b"-") + group.to_bytes(4, "big")
+
+
+def test_blocks_without_content_leave_in_the_order_of_vllm():
+    pool = Pool(8)
+    taken = pool.take(4)
+    assert [block.block_id for block in taken] == [1, 2, 3, 4] and pool.queue.num_free_blocks == 3
+    pool.queue.prepend_n([taken[2], taken[0]])
+    assert [block.block_id for block in pool.queue.get_all_free_blocks()] == [3, 1, 5, 6, 7]
+    assert pool.queue.popleft().block_id == 3 and pool.numbers(4) == [1, 5, 6, 7] and pool.queue.num_free_blocks == 0
+
+
+def test_lru_gives_away_the_last_block_of_the_oldest_request_first():
+    pool = Pool(9)
+    first, second = pool.serve("abc"), pool.serve("xyz")
+    pool.queue.append_n(first[::-1])
+    pool.queue.append_n(second[::-1])
+    assert pool.queue.num_free_blocks == 8
+    assert pool.numbers(8) == [7, 8, 3, 2, 1, 6, 5, 4]
+
+
+def test_a_block_that_is_hit_leaves_the_queue_and_comes_back_as_the_newest():
+    pool = Pool(7)
+    first, second = pool.serve("abc"), pool.serve("xyz")
+    pool.queue.append_n(first[::-1])
+    pool.queue.append_n(second[::-1])
+    for block in first[:2]:
+        pool.queue.remove(block)
+    assert pool.queue.num_free_blocks == 4 and pool.queue.facts()["movable"] == 4
+    again = pool.serve("abd", hit=32, table=first[:2])  # takes the block of "c", which is the oldest
+    assert again[2] is first[2]
+    pool.queue.append_n(again[::-1])
+    assert pool.numbers(6) == [6, 5, 4, 3, 2, 1]
+
+
+def test_a_prefix_stays_while_a_request_that_continues_it_runs():
+    pool = Pool(6)
+    shared = pool.take(2)
+    for name, block in zip("ab", shared):
+        block._block_hash = key(name)
+    ended = pool.serve("abc", hit=32, table=shared)  # a second request still has the two
+    pool.queue.append_n([ended[2]])
+    assert pool.queue.facts() == {"blocks": 6, "free": 3, "spare": 2, "nodes": 3, "movable": 1}
+    assert pool.numbers(3) == [4, 5, 3] and pool.queue.num_free_blocks == 0
+    pool.queue.append_n(shared[::-1])
+    assert pool.numbers(2) == [2, 1]
+
+
+def test_each_free_block_can_leave_also_where_one_that_continues_it_is_in_use():
+    pool = Pool(6)
+    table = pool.serve("abcde")
+    pool.queue.append_n(table[::-1])
+    pool.queue.remove(table[2])  # alone, as a connector does
+    assert pool.queue.num_free_blocks == 4 and pool.queue.facts()["movable"] == 4
+    assert sorted(pool.numbers(4)) == [1, 2, 4, 5]
+    pool.queue.append_n([table[2]])
+    assert pool.numbers(1) == [3]
+
+
+def test_a_block_comes_back_before_one_that_continues_it():
+    pool = Pool(4)
+    table = pool.serve("abc")
+    pool.queue.append_n(table[:2])
+    assert pool.queue.facts()["movable"] == pool.queue.num_free_blocks == 2
+    assert pool.numbers(2) == [1, 2]
+
+
+def test_two_blocks_with_one_content_leave_as_vllm_lets_them():
+    pool = Pool(7)
+    first, second = pool.serve("abc"), pool.serve("abd")
+    pool.queue.append_n(first[::-1])
+    pool.queue.append_n(second[::-1])
+    for block in (*first[:2], second[2]):  # vLLM finds the older copies
+        pool.queue.remove(block)
+    assert pool.queue.facts()["movable"] == pool.queue.num_free_blocks == 3
+    pool.queue.ended(pool.queue.arrived(0, 48), [[*first[:2], second[2]]], [key(name)[:-4] for name in "abd"], 48, "finished")
+    pool.queue.append_n([second[2], first[1], first[0]])
+    assert pool.numbers(6) == [3, 5, 4, 6, 2, 1]
+
+
+def test_a_block_that_lost_its_hash_in_use_leaves_first():
+    pool = Pool(4)
+    table = pool.serve("abc")
+    pool.queue.append_n(table[::-1])
+    for block in table:
+        pool.queue.remove(block)
+    table[1]._block_hash = None  # evict_blocks
+    pool.queue.ended(pool.queue.arrived(0, 48), [table], [], 48, "finished")
+    pool.queue.prepend_n([table[1]])
+    pool.queue.append_n([table[2], table[0]])
+    assert pool.numbers(3) == [2, 3, 1]
+
+
+def test_blocks_of_a_window_have_no_parent():
+    pool = Pool(8, groups=((0, PAGE, True), (1, PAGE, False)))
+    full, window = pool.take(3), pool.take(3)
+    for name, block, other in zip("abc", full, window):
+        block._block_hash, other._block_hash = key(name), key(name, 1)
+    pool.queue.append_n([window[0]])  # the window has passed it
+    pool.queue.ended(pool.queue.arrived(0, 48), [full, [pool.blocks[0], *window[1:]]], [key(name)[:-4] for name in "abc"], 0,
+                     "finished")
+    pool.queue.append_n(full[::-1])
+    pool.queue.append_n(window[:0:-1])
+    assert pool.numbers(7) == [7, 4, 3, 2, 1, 6, 5]
+
+
+def test_a_reset_takes_the_content_and_keeps_the_order():
+    pool = Pool(6)
+    table = pool.serve("abc")
+    pool.queue.append_n(table[::-1])
+    pool.queue.reset()
+    assert pool.queue.facts() == {"blocks": 6, "free": 5, "spare": 5, "nodes": 0, "movable": 0}
+    assert pool.numbers(5) == [4, 5, 3, 2, 1]
+
+
+def test_a_policy_decides():
+    class Keeps(canopy.Policy):
+        """Keeps what was hit."""
+
+        def rank(self, node):
+            return node.hits, node.last_access
+
+    pool = Pool(5, policy=Keeps())
+    first, second = pool.serve("ab"), pool.serve("xy")
+    pool.queue.append_n(first[::-1])
+    for block in first:
+        pool.queue.remove(block)
+    pool.queue.ended(pool.queue.arrived(0, 32), [first], [key(name)[:-4] for name in "ab"], 32, "finished")
+    pool.queue.append_n(first[::-1])
+    pool.queue.append_n(second[::-1])
+    assert pool.numbers(4) == [4, 3, 2, 1]
+
+
+def test_a_policy_that_raises_is_replaced_by_lru():
+    class Raising(canopy.Policy):
+        def rank(self, node):
+            raise KeyError("a fault on purpose")
+
+    pool = Pool(4, policy=Raising())
+    pool.queue.append_n(pool.serve("abc")[::-1])
+    assert "a fault on purpose" in pool.queue.take_failure() and pool.queue.policy == "lru"
+    assert pool.numbers(3) == [3, 2, 1] and not pool.plain.errors
+
+
+def test_a_policy_learns_each_request_once():
+    class Learns(canopy.Policy):
+        def __init__(self):
+            self.seen = []
+
+        def rank(self, node):
+            return node.last_access
+
+        def arrived(self, request):
+            self.seen.append(("arrived", request.id))
+
+        def ended(self, request, path):
+            self.seen.append((request.ending, request.id, request.prompt, request.matched, len(list(path))))
+
+    policy = Learns()
+    pool = Pool(6, policy=policy)
+    number = pool.queue.arrived(0, 32)
+    pool.queue.ended(number, [[]], [], 0, "retracted")
+    assert pool.queue.arrived(number, 32) == number
+    table = pool.take(2)
+    for name, block in zip("ab", table):
+        block._block_hash = key(name)
+    pool.queue.ended(number, [table], [key(name)[:-4] for name in "ab"], 16, "finished")
+    assert [one[0] for one in policy.seen] == ["arrived", "retracted", "arrived", "finished"]
+    assert {one[1] for one in policy.seen} == {number} and policy.seen[-1][2:] == (32, 16, 2)
+
+
+@pytest.mark.parametrize("name, given", [
+    ("append_n", lambda pool: [pool.blocks[1], object()]),
+    ("append_n", lambda pool: [pool.blocks[5]]),  # it is free
+    ("prepend_n", lambda pool: [pool.blocks[1], pool.blocks[1], Block(99)]),
+    ("remove", lambda pool: pool.blocks[1]),  # it is in use
+    ("popleft_n", lambda pool: 99),
+])
+def test_after_an_error_another_queue_is_called_and_no_block_is_lost(name, given):
+    pool = Pool(8)
+    pool.take(3)
+    argument = given(pool)
+    getattr(pool.queue, name)(argument)
+    assert pool.plain.calls == [(name, (argument,))] and len(pool.plain.errors) == 1
+    assert [pool.queue.is_free(number) for number in range(8)] == [False] * 4 + [True] * 4
+
+
+@pytest.mark.parametrize("groups, policy, says", [
+    ((), "lru", "has a group"), (((0, 0, True),), "lru", "has tokens"), (((0, 16, True),), "no_policy", "no_policy"),
+])
+def test_what_is_refused(groups, policy, says):
+    with pytest.raises(ValueError, match=says):
+        Pool(4, policy, groups)
+
+
+def test_a_pool_and_its_queue_are_collected():
+    pool = Pool(4)
+    pool.blocks[1].pool = pool  # as vLLM's blocks have it
+    gone = weakref.ref(pool)
+    del pool
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_feed_has_the_blocks():
+    pool = Pool(8, "hazard", feed="canopy-test-blocks")
+    source = _core.FeedSource.attach("canopy-test-blocks")
+    table = pool.serve("abc")
+    pool.queue.append_n(table[::-1])
+    pool.queue.remove(table[0])
+    pool.queue.append_n([])
+    pool.queue.ended(pool.queue.arrived(0, 16), [[table[0]]], [key("a")[:-4]], 16, "finished")
+    source.poll()
+    sums, (one,) = source.sums(), source.pools()
+    assert sums["in_step"] and sums["drift"] == 0 and sums["damaged"] == 0 and sums["nodes"] == 3
+    assert one["policy"] == "hazard" and one["pages"] == 7 and one["free"] == 4 and one["protected"] == 1
