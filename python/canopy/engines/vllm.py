@@ -1,26 +1,31 @@
-"""Canopy inside vLLM's KV offloading: install the package beside vLLM, and name it in the offloading connector's options.
+"""Canopy inside vLLM: install the package beside vLLM, and name it in vLLM's options.
 
-The order in which the CPU tier evicts, for example `hazard`:
+The order in which vLLM's own prefix cache, on the device, gives its blocks away:
+
+    --scheduler-cls canopy.engines.vllm.scheduler
+
+The scheduler stays vLLM's (see scheduler() below). The order in which the CPU tier of the offloading connector evicts, for
+example `hazard`:
 
     --kv-transfer-config '{"kv_connector": "OffloadingConnector", "kv_role": "kv_both", "kv_connector_extra_config":
         {"cpu_bytes_to_use": 100000000000, "eviction_policy": "hazard", "cache_policy_module_path": "canopy.engines.vllm"}}'
 
-`eviction_policy` is
+`eviction_policy`, and for the device `canopy` in --additional-config '{"canopy": "hazard"}', is
 
-    canopy              the policy of $CANOPY_POLICY, or hazard
+    canopy              the policy of $CANOPY_POLICY, or hazard (the default for the device)
     hazard, lfu, ...    a policy of canopy.plugins()
     canopy:lru          the same, for names that vLLM has itself (lru, arc)
     canopy:{"slru": {"protect_after": 3}}   a policy with options
     my_policies:Mine    a class of a module: a canopy.Policy
 
 vLLM imports it from here as an attribute of this module. A tier below the CPU, on a disk or on Redis, is CanopyTier (see
-vllm_tier.py). If this module cannot serve a release of vLLM, the CPU tier evicts in vLLM's own order of lru, and the log has
-the reason; a tier below is refused.
+vllm_tier.py). If this module cannot serve a release of vLLM, the device and the CPU tier evict in vLLM's own order of lru, and
+the log has the reason; a tier below is refused.
 
 Environment:
 
     CANOPY_POLICY       the policy for `canopy`, in one of the forms above
-    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach to the CPU tier
+    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach to the CPU tier; to the device: NAME-gpu
     CANOPY_ANY_RELEASE  1: a release that is not in RELEASES may be tried, if its interface is one that is known
     CANOPY_STRICT       1: raises an exception instead of using vLLM's own order
 """
@@ -32,7 +37,9 @@ import importlib
 import json
 import logging
 import os
-from typing import Any
+import time
+import weakref
+from typing import Any, Iterator
 
 from .. import _core
 from . import releases
@@ -80,6 +87,28 @@ TIER = {
     "drain_jobs": ("self",),
     "shutdown": ("self",),
 }
+
+# The functions of vLLM's queue of free blocks, whose place BlockQueue takes, and those of KVCacheManager that are wrapped: their
+# first parameters.
+QUEUE = {
+    "__init__": ("self", "blocks"),
+    "popleft": ("self",),
+    "popleft_n": ("self", "n"),
+    "remove": ("self", "block"),
+    "append": ("self", "block"),
+    "append_n": ("self", "blocks"),
+    "prepend_n": ("self", "blocks"),
+    "get_all_free_blocks": ("self",),
+    "iter_blocks_after": ("self", "cursor"),  # only a lazy CPU offload calls it, which is refused
+}
+MANAGER = {
+    "get_computed_blocks": ("self", "request"),
+    "get_computed_blocks_for_connector": ("self", "request"),
+    "free": ("self", "request"),
+    "pop_blocks_for_free": ("self", "request"),
+    "reset_prefix_cache": ("self",),
+}
+EVERY = 0.1  # seconds between two looks for an inspector
 
 
 def __getattr__(name: str) -> Any:
@@ -130,6 +159,89 @@ def policy_class(policy: str) -> type:
     from .vllm_policy import CanopyCachePolicy
 
     return type("CanopyCachePolicy", (CanopyCachePolicy,), {"policy": policy, "__module__": __name__})
+
+
+def scheduler(*given: Any, vllm_config: Any, **named: Any) -> Any:
+    """Makes the scheduler that vLLM itself would have made, and puts its prefix cache in the order of a policy.
+
+    vLLM calls this as the class that --scheduler-cls names. Raises ValueError if the policy is none."""
+    extra = getattr(vllm_config, "additional_config", None)
+    policy = policy_named((extra.get("canopy") if isinstance(extra, dict) else None) or "canopy")
+    _core.Chunks(1, policy_of(policy))  # raises ValueError for a name or an option that there is not
+    made = own_scheduler(vllm_config)(*given, vllm_config=vllm_config, **named)
+    why = reason_of_release() or reason_of_device() or reason_of_server(vllm_config, made)
+    if not why:
+        from .vllm_device import attach
+
+        try:
+            attach(made.kv_cache_manager, policy)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+    if why:
+        if os.environ.get("CANOPY_STRICT") == "1":
+            raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids vLLM's own order")
+        logger.warning("canopy: %s; vLLM's own prefix cache evicts in vLLM's own order", why)
+    return made
+
+
+def own_scheduler(vllm_config: Any) -> type:
+    """Returns the class of scheduler that vLLM takes where none is named."""
+    config = vllm_config.scheduler_config
+    if getattr(vllm_config, "diffusion_config", None) is not None:
+        module = importlib.import_module("vllm.v1.core.sched.diffusion_scheduler")
+        name = "DiffusionAsyncScheduler" if config.async_scheduling else "DiffusionScheduler"
+        if hasattr(module, name):  # 0.31 has no other scheduler for those that are not asynchronous
+            return getattr(module, name)
+    named, config.scheduler_cls = config.scheduler_cls, None
+    try:
+        return config.get_scheduler_cls()
+    finally:
+        config.scheduler_cls = named
+
+
+def reason_of_device() -> str:
+    """Returns the reason why the order of vLLM's own prefix cache cannot be served; empty if there is none."""
+    from vllm.v1.core.kv_cache_manager import KVCacheManager
+    from vllm.v1.core.kv_cache_utils import FreeKVCacheBlockQueue, KVCacheBlock
+
+    queue, manager = releases.parameters_of(FreeKVCacheBlockQueue), releases.parameters_of(KVCacheManager)
+    wrong = {name for name in queue.keys() | QUEUE.keys() if queue.get(name) != QUEUE.get(name)}
+    wrong |= {name for name, expected in MANAGER.items() if manager.get(name, ())[: len(expected)] != expected}
+    wrong |= {name for name in ("block_id", "_block_hash") if name not in KVCacheBlock.__slots__}
+    return f"the prefix cache of vLLM {release()} has another interface ({', '.join(sorted(wrong))})" if wrong else ""
+
+
+def reason_of_server(vllm_config: Any, made: Any) -> str:
+    """Returns the reason why this server's prefix cache stays in vLLM's own order; empty if there is none."""
+    if getattr(vllm_config, "diffusion_config", None) is not None:
+        return "the prefix cache of a diffusion model was not tested"
+    if not made.kv_cache_manager.enable_caching:
+        return "prefix caching is off"
+    for name, extra in connectors_of(getattr(vllm_config, "kv_transfer_config", None)):
+        if name == "SimpleCPUOffloadConnector" and extra.get("lazy_offload"):
+            return "a lazy SimpleCPUOffloadConnector copies blocks in vLLM's own order"
+    return ""
+
+
+def connectors_of(config: Any) -> Iterator[tuple[str, dict]]:
+    """Returns the names and the options of the KV connectors, those within a MultiConnector as well."""
+    if config is None:
+        return
+    rows = [{"kv_connector": config.kv_connector, "kv_connector_extra_config": config.kv_connector_extra_config}]
+    for row in rows:
+        extra = row.get("kv_connector_extra_config") or {}
+        yield row.get("kv_connector") or "", extra
+        if row.get("kv_connector") == "MultiConnector":
+            rows += extra.get("connectors", ())
+
+
+def look_on(of: weakref.ref) -> None:
+    """Serves inspectors of an object's feeds while there are no calls, until its `cores()` are gone."""
+    while (one := of()) is not None and (cores := one.cores()):
+        for core in cores:
+            core.poll()
+        del one, cores, core
+        time.sleep(EVERY)
 
 
 def tier_class() -> type:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
 from typing import TYPE_CHECKING, Collection, Iterable, Sequence
 
@@ -17,14 +16,12 @@ from vllm.v1.kv_offload.cpu.policies.base import CachePolicy
 from vllm.v1.kv_offload.cpu.policies.lru import LRUCachePolicy
 
 from .. import _core
-from .vllm import INTERFACES, interface, logger, policy_of, release
+from .vllm import INTERFACES, interface, logger, look_on, policy_of, release
 from .vllm_callers import tokens_by_group
 
 if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadKey, ReqContext
     from vllm.v1.kv_offload.cpu.policies.base import ChunkStatus
-
-EVERY = 0.1  # seconds between two looks for an inspector
 
 
 class NoContext:
@@ -57,7 +54,7 @@ class CanopyCachePolicy(CachePolicy):
         self._missed: dict[OffloadKey, ReqContext] = {}
         self.get = self._core.chunks.get
         if self._core.feed:
-            threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
+            threading.Thread(target=look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
         logger.info(
             "canopy: the CPU tier of %d chunks evicts in the order of %s (vLLM %s%s)", cache_capacity, self._core.policy,
             release(), f", feed {self._core.feed}" if self._core.feed else "",
@@ -140,6 +137,9 @@ class CanopyCachePolicy(CachePolicy):
         except Exception as error:
             self._give_up(error).mark_non_evictable(key)
 
+    def cores(self) -> list[_core.Chunks]:
+        return [self._core] if self._core is not None else []
+
     def _log_failure(self) -> None:
         if text := self._core.take_failure():
             logger.warning("canopy: %s", text)
@@ -168,10 +168,3 @@ def insert(policy: CachePolicy, key: OffloadKey, chunk: ChunkStatus, context) ->
         policy.insert(key, chunk)
     else:
         policy.insert(key, chunk, NoContext() if context is None else context)
-
-
-def _look_on(of: weakref.ref[CanopyCachePolicy]) -> None:
-    while (policy := of()) is not None and (core := policy._core) is not None:
-        core.poll()
-        del policy, core
-        time.sleep(EVERY)
