@@ -3,7 +3,7 @@
 
     vllm_pool.py WHEEL TRACE [--capacity TOKENS ...] [--limit N] [--page 16]
 
-WHEEL: the unpacked wheel of vLLM (its Python sources: pip download --no-deps vllm==0.33.0); torch and canopy on the path.
+WHEEL: the unpacked wheel of vLLM (its Python sources: pip download --no-deps vllm==0.33.0); canopy on the path.
 KVCacheManager, its coordinator, the block pool and the block hashes are vLLM's own. All else that it imports is replaced
 by empty modules, and a request is the few lines below. Requests come one after the other: the longest hit is looked up
 (at most all but one token), the whole pages of the prompt are allocated, and the request ends, as in canopy.replay.
@@ -21,14 +21,14 @@ import vllm_wheel  # noqa: E402
 from unified_lockstep import Anything  # noqa: E402
 
 REAL = ("vllm.v1.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry", "vllm.utils.math_utils",
-        "vllm.v1.hisparse.block_pool")
+        "vllm.v1.hisparse.block_pool", "vllm._version")
 PACKAGES = ("vllm", "vllm.v1", "vllm.v1.core", "vllm.utils", "vllm.v1.hisparse")
 BLOCK = 512  # tokens that an id of the trace stands for
 
 
 def load(folder):
     """Imports vLLM's manager. Ends with 77 where something is missing."""
-    vllm_wheel.load(folder, "vllm/v1/core/kv_cache_manager.py", REAL, PACKAGES)
+    vllm_wheel.load(folder, "vllm/v1/core/kv_cache_manager.py", REAL, PACKAGES, tensors=False)
     from vllm.v1.core.kv_cache_manager import KVCacheManager
     from vllm.v1.core.kv_cache_utils import hash_block_tokens, init_none_hash
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec

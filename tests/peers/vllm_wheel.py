@@ -16,9 +16,10 @@ REAL = ("vllm.v1.kv_offload", "vllm.fs_io_C", "vllm.v1.metrics.cache_hit_source"
 PACKAGES = ("vllm", "vllm.v1", "vllm.v1.metrics", "vllm.utils")
 
 
-def load(folder, needs="vllm/v1/kv_offload/cpu/policies/base.py", real=REAL, packages=PACKAGES):
+def load(folder, needs="vllm/v1/kv_offload/cpu/policies/base.py", real=REAL, packages=PACKAGES, tensors=True):
     """Makes vllm importable from an unpacked wheel. Ends with 77 where something is missing, such as the file `needs`.
-    `real`: modules that are the wheel's own. `packages`: those whose __init__ is not run."""
+    `real`: modules that are the wheel's own. `packages`: those whose __init__ is not run. `tensors`: torch is needed; otherwise
+    an empty module does where there is none."""
     folder = pathlib.Path(folder)
     if not (folder / needs).exists():
         print(f"SKIPPED: {folder} is no unpacked wheel of vllm with {needs}", file=sys.stderr)
@@ -26,8 +27,10 @@ def load(folder, needs="vllm/v1/kv_offload/cpu/policies/base.py", real=REAL, pac
     try:
         import torch  # noqa: F401
     except ImportError as missing:
-        print(f"SKIPPED: {missing}", file=sys.stderr)
-        raise SystemExit(77) from None
+        if tensors:
+            print(f"SKIPPED: {missing}", file=sys.stderr)
+            raise SystemExit(77) from None
+        sys.modules["torch"] = EmptyModule("torch")
     sys.path.insert(0, str(folder))
     sys.meta_path.insert(0, EmptyModules(real, "vllm"))
     for name in packages:
