@@ -60,8 +60,7 @@ bool ControlsTab::hold(const std::string& name, const char* meaning, bool chosen
   const std::string label = width > 0 ? fitted(name, width - em() * 0.5F) : name;
   const bool done = hold_button((label + "##" + name).c_str(), chosen, width);
   remember(name);
-  explain(
-      fmt::format("{}{} Hold it for {} s.", width > 0 ? name + ": " : "", meaning, static_cast<double>(kHoldSeconds)));
+  explain(fmt::format("{}{} Hold it for {} s.", width > 0 ? name + ": " : "", meaning, kHoldSeconds));
   return done;
 }
 

@@ -252,6 +252,7 @@ TEST_CASE("what takes something away must be held, and a limit and a policy can 
     shown.screen.hold(*shown.app, shown.at(name), kHoldSeconds * 0.8F);
     shown.draw();
     CHECK(shown.take().empty());
+    CHECK(Ink().has("0.7"));  // its tooltip
     shown.screen.hold(*shown.app, shown.at(name));
     shown.draw();
     const auto sent = shown.take();
