@@ -2,6 +2,7 @@
 #include <shell/address.h>
 #include <shell/app.h>
 #include <shell/frame_pace.h>
+#include <shell/mouse_queue.h>
 #include <shell/other_reading.h>
 #include <sources/feed_flaw.h>
 #include <views/draw.h>
@@ -81,9 +82,9 @@ struct InspectorPage {
   StreamLink* stream = nullptr;          ///< the app's link, if it is a stream
   FramePace pace;
   std::vector<FoundFeed> feeds;
-  std::deque<KeyEvent> keys;          ///< not yet passed to ImGui
-  int keys_wait = 0;                  ///< frames until the next one is passed
-  unsigned buttons = 0, clicked = 0;  ///< mouse buttons, a bit each: down now; pressed since the last frame
+  std::deque<KeyEvent> keys;  ///< not yet passed to ImGui
+  int keys_wait = 0;          ///< frames until the next one is passed
+  MouseQueue mouse;
   std::chrono::milliseconds frame_took{0};
   float density = 0, width = 0, height = 0;
   double drawn_at = 0;
@@ -294,10 +295,8 @@ WEB_EXPORT(web_feeds) void web_feeds(char* lines, std::size_t bytes) {
 WEB_EXPORT(web_mouse) void web_mouse(float x, float y, unsigned buttons, float wheel) {
   ImGuiIO& io = ImGui::GetIO();
   page.pace.wake();
-  io.MousePos = {x, y};
+  page.mouse.add({x, y}, buttons);
   io.MouseWheel += wheel;
-  page.clicked |= buttons;
-  page.buttons = buttons;
 }
 /// Returns the pixels by which one step of the wheel scrolls what was under the mouse in the last frame; 0 if that does
 /// not scroll.
@@ -352,9 +351,7 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   io.DeltaTime = static_cast<float>(std::clamp(now - page.drawn_at, 1e-3, 1.0));
   page.drawn_at = now;
   pass_keys();
-  // A press and a release within one frame are a click.
-  for (unsigned i = 0; i < 3; ++i) io.MouseDown[i] = ((page.buttons | page.clicked) >> i & 1) != 0;
-  if (std::exchange(page.clicked, 0) != page.buttons) page.pace.wake();
+  if (page.mouse.pass(io)) page.pace.wake();
   if (app.theme_changed() || new_density) make_textures(app.settings(), page.density, page.font);
   ImGui::NewFrame();
   app.draw();

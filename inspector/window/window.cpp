@@ -2,9 +2,11 @@
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
 #include <shell/frame_pace.h>
+#include <shell/mouse_queue.h>
 #include <shell/theme.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <chrono>
 #include <vector>
 
@@ -40,8 +42,10 @@ struct Input {
   };
   FramePace pace;
   bool quit = false;
-  std::vector<int> pressed;       ///< keys pressed in this frame
-  std::vector<Release> released;  ///< delayed releases of those keys: ImGui would miss a press within one frame
+  std::vector<int> pressed;          ///< keys pressed in this frame
+  std::vector<Release> released;     ///< delayed releases of those keys: ImGui would miss a press within one frame
+  std::vector<unsigned> characters;  ///< those typed after such a release: a field takes none while Ctrl is down
+  MouseQueue mouse;
 
   void wake() { pace.wake(); }
 };
@@ -56,20 +60,35 @@ void on_key(GLFWwindow* window, int key, int scancode, int action, int mods) {
   ImGui_ImplGlfw_KeyCallback(window, key, scancode, action, mods);
 }
 
+void on_character(GLFWwindow* window, unsigned character) {
+  input.wake();
+  if (!input.released.empty()) return input.characters.push_back(character);
+  ImGui_ImplGlfw_CharCallback(window, character);
+}
+
 void after_frame(GLFWwindow* window) {
   for (const Input::Release& one : input.released)
     ImGui_ImplGlfw_KeyCallback(window, one.key, one.scancode, GLFW_RELEASE, one.mods);
+  for (const unsigned character : input.characters) ImGui_ImplGlfw_CharCallback(window, character);
   if (!input.released.empty()) input.wake();
-  input.released.clear(), input.pressed.clear();
+  input.released.clear(), input.pressed.clear(), input.characters.clear();
 }
 
 /// Installs callbacks. ImGui installs its own later, which call these as well.
 void listen(GLFWwindow* window) {
-  glfwSetCursorPosCallback(window, [](GLFWwindow*, double, double) { input.wake(); });
-  glfwSetMouseButtonCallback(window, [](GLFWwindow*, int, int, int) { input.wake(); });
+  glfwSetCursorPosCallback(window, [](GLFWwindow*, double x, double y) {
+    input.wake();
+    input.mouse.move({static_cast<float>(x), static_cast<float>(y)});
+  });
+  glfwSetMouseButtonCallback(window, [](GLFWwindow*, int button, int action, int) {
+    input.wake();
+    if (button <= GLFW_MOUSE_BUTTON_MIDDLE) input.mouse.press(static_cast<unsigned>(button), action == GLFW_PRESS);
+  });
   glfwSetScrollCallback(window, [](GLFWwindow*, double, double) { input.wake(); });
-  glfwSetCharCallback(window, [](GLFWwindow*, unsigned) { input.wake(); });
-  glfwSetCursorEnterCallback(window, [](GLFWwindow*, int) { input.wake(); });
+  glfwSetCursorEnterCallback(window, [](GLFWwindow*, int entered) {
+    input.wake();
+    if (!entered) input.mouse.move({-FLT_MAX, -FLT_MAX});
+  });
   glfwSetWindowFocusCallback(window, [](GLFWwindow*, int) { input.wake(); });
   glfwSetWindowRefreshCallback(window, [](GLFWwindow*) { input.wake(); });
   glfwSetFramebufferSizeCallback(window, [](GLFWwindow*, int, int) { input.wake(); });
@@ -121,6 +140,7 @@ std::string show_in_window(App& app, const Settings& settings) {
   if (!opened.drawing) return "ImGui could not prepare OpenGL";
 
   glfwSetKeyCallback(opened.window, on_key);
+  glfwSetCharCallback(opened.window, on_character);
 
   Memory memory(settings);
   Settings now = settings;
@@ -143,6 +163,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     }
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
+    if (input.mouse.pass(ImGui::GetIO())) input.wake();
     ImGui::NewFrame();
     app.draw();
     ImGui::Render();

@@ -2,10 +2,12 @@
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
 #include <shell/address.h>
+#include <shell/mouse_queue.h>
 #include <views/timeline_panel.h>
 
 #include <support/sanitizers.h>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "ink.h"
@@ -244,6 +246,44 @@ TEST_CASE("a drag selects a range of which every panel shows figures, and Esc cl
   turn();
   CHECK(app.time().range.empty());
   CHECK(figures_word(FiguresOf::selected, app.scene()) == "whole");
+}
+
+TEST_CASE("a press and a move that arrive within one frame begin a drag at the place of the press") {
+  Stage shown;
+  shown.script.add(0, 100);
+  shown.open();
+  for (int i = 0; i < 200; ++i) shown.turn();
+  const TimelinePanel& panel = shown.app->panel<TimelinePanel>();
+  const TimeAxis axis = shown.app->time().axis();
+  const float wide = panel.scale().right - panel.scale().left, y = panel.pool_track().top + 5;
+  const auto place = [&](float share) { return ImVec2{panel.scale().left + wide * share, y}; };
+  MouseQueue mouse;
+  const auto frame = [&] {
+    const bool more = mouse.pass(ImGui::GetIO());
+    shown.screen.frame(*shown.app);
+    return more;
+  };
+  mouse.move(place(0.1F));
+  CHECK_FALSE(frame());
+  mouse.move(place(0.25F));
+  mouse.press(0, true);
+  mouse.move(place(0.5F));
+  mouse.move(place(0.75F));
+  CHECK(frame());
+  CHECK(ImGui::GetIO().MousePos.x == std::floor(place(0.25F).x));
+  CHECK_FALSE(frame());
+  mouse.press(0, false);
+  frame();
+  const CommitRange range = shown.app->time().range;
+  CHECK(range.first == axis.commit_at(panel.scale().value_at(place(0.25F).x)) + 1);
+  CHECK(range.last == axis.commit_at(panel.scale().value_at(place(0.75F).x)));
+  // A press and a release within one frame are a click.
+  mouse.press(0, true);
+  mouse.press(0, false);
+  CHECK(frame());
+  CHECK(ImGui::GetIO().MouseDown[0]);
+  CHECK_FALSE(frame());
+  CHECK_FALSE(ImGui::GetIO().MouseDown[0]);
 }
 
 TEST_CASE("the wheel zooms to single commits, which are read again, and Esc shows the whole time") {
