@@ -9,7 +9,7 @@
 
 namespace canopy::inspector {
 
-/// What a time axis measures. `clock`: the engine's clock, so that an idle hour is as wide as a busy one. The others:
+/// The unit of a time axis. `clock`: the engine's clock, so that an idle hour is as wide as a busy one. The others:
 /// requests that were admitted, or the tokens of their prompts, so that an idle hour has no width.
 enum class AxisBy : std::uint8_t { clock, requests, prompts };
 inline constexpr std::array<const char*, 3> kAxisNames = {"clock", "requests", "prompt tokens"};

@@ -9,7 +9,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// How a policy makes a rank of a node's facts, as far as its words say it.
+/// The rule by which a policy makes a rank of a node's facts, as far as its words say it.
 struct RankRule {
   bool by_hits = false, by_priority = false;  ///< major; otherwise 0
   bool by_creation = false;                   ///< minor: the tick of the creation; otherwise of the last use

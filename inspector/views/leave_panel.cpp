@@ -33,7 +33,7 @@ struct Chain {
   std::uint64_t below = 0;  ///< id of the node that is left; 0: the whole path leaves
   std::uint64_t nodes = 0, tokens = 0;
   std::uint64_t before = 0;  ///< tokens that leave before it
-  Rank rank{};               ///< of the first node
+  Rank rank{};               ///< rank of the first node
   bool gone = false;         ///< the first node was evicted while the list held still
 };
 

@@ -25,8 +25,8 @@ class Panel {
 /// the screen only while it fills the window.
 enum class Row : std::uint8_t { header, health, top, middle, bottom, time, tab, page };
 
-/// What the figures of a panel are of. Its head has a word for it: "moment" (the operation that is shown), "until here"
-/// (all that was seen up to that moment), "range" (the selected one), or "whole" (all the time there is).
+/// Time that the figures of a panel are of. Its head has a word for it: "moment" (the operation that is shown), "until
+/// here" (all that was seen up to that moment), "range" (the selected one), or "whole" (all the time there is).
 enum class FiguresOf : std::uint8_t {
   none,  ///< no figures, or they say it themselves
   moment,

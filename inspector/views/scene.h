@@ -140,7 +140,7 @@ struct Timeline {
   History history;                                  ///< everything that was ever read, wherever the playhead is
   std::shared_ptr<const OtherPast> other;           ///< May be null (there is no second recording).
   CommitRange range;                                ///< selected range; empty: the whole time
-  AxisBy axis_by = AxisBy::clock;                   ///< what every axis of time measures
+  AxisBy axis_by = AxisBy::clock;                   ///< unit of every axis of time
   double from = 0, to = 0;  ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
   /// Range to read again commit by commit, because the history merges commits; empty: none. The result is `detail`.
   CommitRange detail_wanted;

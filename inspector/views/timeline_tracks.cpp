@@ -289,7 +289,7 @@ void draw_doubtful_time(const Timeline& time, const TimeAxis& axis, const TimeSc
   list->PushClipRect({scale.left, top}, {scale.right, bottom}, true);
   const auto x_of = [&](double value) { return std::clamp(scale.x_of(value), scale.left - 1, scale.right + 1); };
   for (const LostStretch& lost : time.history.lost()) {
-    // Where the axis gives a lost time no width, it is a narrow gap.
+    // A lost time to which the axis gives no width is a narrow gap.
     const float x1 = x_of(axis.value_of(lost.until)), x0 = std::min(x_of(axis.value_of(lost.from)), x1 - em() * 0.3F);
     if (x1 <= scale.left || x0 >= scale.right) continue;
     list->AddRectFilled({x0, top}, {x1, bottom}, colours.background);

@@ -35,7 +35,7 @@ struct TrackInput {
   const TimeColumn* at = nullptr;  ///< column under the mouse; may be null (none)
 };
 
-/// What a chart shows of the idle part of a column, in which no operation ended.
+/// Content of the idle part of a column, in which no operation ended.
 enum class InIdle : std::uint8_t {
   goes_on,  ///< a state: it lasts
   faint,    ///< a ratio: what it was after that time

@@ -404,7 +404,7 @@ TEST_CASE("the first damaged commit is marked, and everything after it is dimmed
     return std::find(paint.begin(), paint.end(), with_alpha(palette().background, kDoubted)) != paint.end();
   };
   shown.begin(shown.later, 121, 200);
-  shown.later.push(Event{});  // of a kind that no version has
+  shown.later.push(Event{});  // no version has this kind
   shown.begin(shown.later, 201, 400);
   const std::uint64_t commit = shown.app->time().history.damaged().commit;
   CHECK(commit == 1 + 80 + 1 + 40 + 80 + 1);  // keyframe, requests, keyframe, requests
