@@ -47,15 +47,15 @@ class Cases:
         self.prompts, self.folder, self.failed = prompts, pathlib.Path(tempfile.mkdtemp(prefix="canopy-live-")), 0
         self.answers = None
 
-    def run(self, name, given, says=(), least=0, differs=False, **environment):
-        """Runs a server. `says`: texts that must be in its log. `least`: tokens that the tiers must have had. `differs`: its
+    def run(self, name, given, says=(), least=0, differs=False, device=None, **environment):
+        """Runs a server. `device`: the order of vLLM's own prefix cache. `says`: texts that must be in its log. `least`: tokens that the tiers must have had. `differs`: its
         answers must be others."""
         log = self.folder / f"{name.replace(' ', '-')}.log"
         begun = time.monotonic()
         with open(log, "w") as file:
             done = subprocess.run(
                 [sys.executable, HERE / "vllm_server.py", json.dumps(given) if given else "none", "--prompts",
-                 str(self.prompts), "--during", "vllm_faults"], stdout=subprocess.PIPE, stderr=file, text=True, cwd=self.folder,
+                 str(self.prompts), "--during", "vllm_faults", *(["--device", device] if device else [])], stdout=subprocess.PIPE, stderr=file, text=True, cwd=self.folder,
                 env=os.environ | {"CANOPY_STRICT": "1"} | {name: str(value) for name, value in environment.items()})
         text = log.read_text() + done.stdout
         log.write_text(text)
@@ -110,6 +110,14 @@ def main():
         says=["this policy fails on purpose", "in the order of lru from now on"], least=1)
     run("every call of ours fails", options("hazard"), says=["a fault on purpose", "vLLM's own order of lru"], least=1,
         CANOPY_FAULT="broken_policy")
+    for policy in ("canopy:lru", "hazard", "vllm_faults:Mine"):
+        run(f"own prefix cache, {policy}", None, device=policy, says=["vLLM's own prefix cache of 39 blocks evicts in the order of"])
+    run("own prefix cache and CPU tier", options("hazard"), device="hazard", least=1,
+        says=["vLLM's own prefix cache of 39 blocks", "canopy: the CPU tier"])
+    run("own prefix cache, policy raises", None, device="vllm_faults:Raising",
+        says=["this policy fails on purpose", "in the order of lru from now on"])
+    run("own prefix cache, a call fails", None, device="hazard",
+        says=["from now on vLLM's own prefix cache evicts in vLLM's own order"], CANOPY_FAULT="broken_device")
     seen = folder / "seen.json"
     if wanted("feed"):
         cases.run("feed", options("hazard"), CANOPY_FAULT="attach", CANOPY_FEED="canopy-vllm-live", CANOPY_SEEN=seen)

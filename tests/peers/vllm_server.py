@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A vLLM that answers prompts, in this process and without a GPU, and prints its answers.
 
-    vllm_server.py OPTIONS [--prompts N] [--wait SECONDS] [--during MODULE]
+    vllm_server.py OPTIONS [--device POLICY] [--prompts N] [--wait SECONDS] [--during MODULE]
 
-OPTIONS: the connector's extra options as JSON, or `none` for no offloading. The model is a Llama of two layers with random
+OPTIONS: the connector's extra options as JSON, or `none` for no offloading. --device: the order of vLLM's own
+prefix cache. The model is a Llama of two layers with random
 weights that are the same in each run (tiny_model.py). Prompts share beginnings of 16 blocks in turns, so that
 the pool of 40 blocks forgets them and the CPU tier has them. The last line is JSON: the answers, the tokens that the server's
 own cache and the connector had, and what of Canopy was at work.
@@ -37,6 +38,7 @@ def prompts(count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("options")
+    parser.add_argument("--device", metavar="POLICY")
     parser.add_argument("--prompts", type=int, default=60)
     parser.add_argument("--wait", type=float, default=0, help="seconds to stay after the last answer, for an inspector")
     parser.add_argument("--during", help="a module whose function during(number, engine) is called before each prompt")
@@ -55,6 +57,8 @@ def main():
     if args.options != "none":
         more["kv_transfer_config"] = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both",
                                       "kv_connector_extra_config": json.loads(args.options)}
+    if args.device:
+        more |= {"scheduler_cls": "canopy.engines.vllm.scheduler", "additional_config": {"canopy": args.device}}
     start = time.time()
     server = LLM(model=str(folder), skip_tokenizer_init=True, dtype="float32", enforce_eager=True,
                  max_model_len=1024, block_size=BLOCK, num_gpu_blocks_override=40, max_num_seqs=2,
