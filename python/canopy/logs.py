@@ -7,8 +7,10 @@ with prompt_token_ids (VLLM_LOGGING_LEVEL=DEBUG since 2026); --enable-log-output
 The log may be compressed with gzip. This file also runs without the package: python3 python/canopy/logs.py LOGFILE
 """
 
+import ast
 import datetime
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -18,6 +20,10 @@ MOST_TOKEN, YEAR_MS = 2**32 - 1, 366 * 86_400_000
 MARK = re.compile(r"(Receive|Finish): obj=|(Received request|Generated response) |Request (?=[^:, ]+ details: )")
 NAME, LIST, NUMBER = re.compile(r"[^:, ]*"), re.compile(r"[\[(][\d, ]*"), re.compile(r"-?\d+")
 QUOTED = r"'(?:\\.|[^'\\])*(?:'|$)|\"(?:\\.|[^\"\\])*(?:\"|$)"
+PART = re.compile(rf"{QUOTED}|[\[\](){{}},]")
+FIELD = re.compile(r"(?<!\w)(rid|input_ids|lora_path|lora_id|extra_key|cache_salt|image_data|video_data|audio_data|"
+                   rf"session_params|priority)=|{QUOTED}", re.ASCII)
+MARKED = re.compile(r'(adapter|key|salt|media)="')
 TIME = re.compile(r"(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{3}))?")
 
 
@@ -31,21 +37,18 @@ def after(line, name, start):
     return next((start + each.end() for each in found if each[1]), len(line))
 
 
-def quoted(line, name, start):
-    """Returns the quoted text after `name`, with its escapes unchanged; "" if there is none."""
-    found = re.compile(QUOTED).match(line, after(line, name, start))
-    return found[0][1:-1] if found else ""
+def fields_of(line, start):
+    """Returns where the values of SGLang's fields begin; only those that the line has, each where it is first."""
+    places = {}
+    for found in FIELD.finditer(line, start):
+        if found[1]:
+            places.setdefault(found[1], found.end())
+    return places
 
 
-def number(line, name, start):
-    """Returns the whole number after `name`; 0 if there is none."""
-    found = NUMBER.match(line, after(line, name, start))
-    return int(found[0]) if found else 0
-
-
-def token_ids(line, name, start):
-    """Returns the list of token ids after `name`; None if there is no list (the log may contain None there)."""
-    found = LIST.match(line, after(line, name, start))
+def token_ids(line, at):
+    """Returns the list of token ids that begins at a place; None if there is no list (the log may contain None there)."""
+    found = LIST.match(line, at)
     if not found:
         return None
     end, ids = found.end(), [int(digits) for digits in found[0][1:].replace(",", " ").split()]
@@ -58,6 +61,44 @@ def token_ids(line, name, start):
         raise LogError(f"{end + 1}: the middle of the token ids was left out of the log; SGLang writes all with "
                        "--log-requests-level 3")
     return ids
+
+
+def value(line, begin):
+    """Returns the Python value that begins at a place; None if there is none. What is no literal is returned as its text."""
+    depth, at = 0, begin
+    for found in PART.finditer(line, begin):
+        at = found.end()
+        depth += {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}.get(found[0], 0)
+        if depth < 0 or (depth == 0 and found[0] == ","):
+            at -= 1
+            break
+    text = line[begin:at].strip()
+    try:
+        return ast.literal_eval(text) if text else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def of_call(facts, i, count):
+    """Returns the i-th of the facts of a call with several prompts; the only one where all have the same."""
+    return facts[i] if isinstance(facts, list) and len(facts) == count else facts
+
+
+def space_of(adapter=None, key=None, salt=None, media=None, plain="key"):
+    """Returns the namespace of a request; "" is the shared one. What decides whether KV may be shared is in it. The part
+    named `plain` stands alone as it is; several parts, and other parts, have marks, so that no two requests with
+    different parts have one namespace."""
+    parts = {name: part if isinstance(part, str) else json.dumps(part, sort_keys=True, default=str)
+             for name, part in (("adapter", adapter), ("key", key), ("salt", salt), ("media", media)) if part}
+    if list(parts) == [plain] and not MARKED.match(parts[plain]):
+        return parts[plain]
+    return ", ".join(f"{name}={json.dumps(part)}" for name, part in parts.items())
+
+
+def digest_of(media):
+    """Returns a short name for images, video and audio; None if there are none."""
+    there = [each for each in media if each and not (isinstance(each, list) and not any(each))]
+    return hashlib.sha256(repr(there).encode()).hexdigest()[:16] if there else None
 
 
 def entry_of(line):
@@ -92,46 +133,128 @@ class Clock:
         return self.now
 
 
-def request_of(line, clock):
-    """Returns name, time, token ids (None: not in the log), namespace and priority; None if the line is no request."""
+class Prompt:
+    """A request of a log. `tokens` None: its ids are not in the log; `why`: it cannot be used, and why."""
+
+    def __init__(self, name, time, tokens, space, priority=0, media=False, why=None):
+        self.name, self.time, self.tokens, self.space, self.priority = name, time, tokens, space, priority or 0
+        self.media, self.why = media, why
+
+
+def prompts_of_call(fact, time, ids):
+    """Returns the prompts of one call to SGLang. `fact(name)` is the value of a field: a list of values where the call has
+    several prompts."""
+    several = bool(ids) and isinstance(ids[0], list)
+    names = fact("rid")
+    count = len(ids) if several else len(names) if isinstance(names, list) and not ids else 1
+    kinds = [fact(kind) for kind in ("image_data", "video_data", "audio_data")]
+    found = []
+    for i in range(count):
+        pick = (lambda facts: of_call(facts, i, count)) if count > 1 or several else (lambda facts: facts)
+        media = digest_of([pick(kind) for kind in kinds])
+        session = pick(fact("session_params"))
+        space = space_of(pick(fact("lora_path")) or pick(fact("lora_id")), pick(fact("extra_key")),
+                         pick(fact("cache_salt")), media)
+        why = "in a session of the server, where the log has only the new part of a prompt" if session else None
+        priority = pick(fact("priority"))
+        found.append(Prompt(pick(names), time, ids[i] if several else ids, space,
+                            priority if type(priority) is int else 0, media is not None, why))
+    return found
+
+
+def requests_of(line, clock, adapters):
+    """Returns the requests of a line. `adapters`: by name, the namespaces of vLLM's requests that another line has."""
     if entry := entry_of(line):
         if entry["event"] != "request.received":
-            return None
+            return []
         request, time = entry.get("obj") or {}, clock.read(entry.get("timestamp") or line)
-        for i, value in enumerate(request.get("input_ids") or [], 1):
-            if type(value) is not int or not 0 <= value <= MOST_TOKEN:
-                raise LogError(f" item {i} of 'obj.input_ids' is {json.dumps(value)}; expected a whole number from 0 "
+        ids = request.get("input_ids")
+        for i, token in enumerate([token for each in ids or [] for token in (each if type(each) is list else [each])], 1):
+            if type(token) is not int or not 0 <= token <= MOST_TOKEN:
+                raise LogError(f" item {i} of 'obj.input_ids' is {json.dumps(token)}; expected a whole number from 0 "
                                f"to {MOST_TOKEN}; was the log written with --log-requests-level 3?")
-        return entry["rid"], time, request.get("input_ids"), request.get("extra_key"), request.get("priority")
+        return prompts_of_call({**request, "rid": entry["rid"]}.get, time, ids)
     mark = MARK.search(line)
     if not mark or mark[1] == "Finish" or mark[2] == "Generated response":
-        return None
+        return []
     at = mark.end()
     if mark[1]:
-        return (quoted(line, "rid=", at), clock.read(line), token_ids(line, "input_ids=", at),
-                quoted(line, "extra_key=", at), number(line, "priority=", at))
-    if after(line, "prompt_token_ids: ", at) == len(line):
-        return None  # the details are on a separate line
-    return (NAME.match(line, at)[0], clock.read(line), token_ids(line, "prompt_token_ids: ", at),
-            quoted(line, "lora_name=", at), 0)
+        places = fields_of(line, at)
+        where = places.get("input_ids", len(line))
+        ids = ids_of_several(line, where) if line.startswith("[[", where) else token_ids(line, where)
+        return prompts_of_call(lambda name: value(line, places.get(name, len(line))), clock.read(line), ids)
+    where = after(line, "prompt_token_ids: ", at)
+    if where == len(line):
+        return []  # the details are on a separate line
+    name, ids = NAME.match(line, at)[0], token_ids(line, where)
+    elsewhere = adapters.get(name, [])
+    space = identity_of(line, at)
+    if space is None and elsewhere:
+        space = elsewhere.pop(0) if len(elsewhere) > 1 else elsewhere[0]
+    why = "with an adapter whose name the log does not have" if space is UNNAMED else None
+    return [Prompt(name, clock.read(line), ids, space, why=why)]  # space None: no line has its adapter
 
 
-def answer_of(line):
-    """Returns a request's name, the tokens of its answer, and True if they add to earlier ones; None if the line has
-    none."""
+def ids_of_several(line, at):
+    """Returns the lists of token ids of a call with several prompts, whose list begins at a place."""
+    lists, at = [], at + 1
+    while (ids := token_ids(line, at)) is not None:
+        lists.append(ids)
+        at = line.index("]", at) + 1
+        if line.startswith("]", at):
+            return lists
+        at += len(", ") * line.startswith(", ", at)
+    raise LogError(f"{at + 1}: {line[at:at + 12]!r} among the prompts of a call; expected lists of token ids")
+
+
+UNNAMED = object()
+
+
+def identity_of(line, start):
+    """Returns the namespace that a line of vLLM gives its request; None if the line has no adapter and no salt, UNNAMED if
+    it has an adapter without a name."""
+    def named(*names):
+        return next((found for name in names if (found := value(line, after(line, name, start)))), None)
+    adapter = named("lora_name=", "'lora_name': ", '"lora_name": ')
+    salt, request = named("cache_salt=", "cache_salt: "), named("lora_request: ", "lora_request=")
+    if not adapter and request:
+        return UNNAMED
+    has = after(line, "lora_request: ", start) < len(line) or adapter or salt
+    return space_of(adapter, salt=salt, plain="adapter") if has else None
+
+
+def answers_of(line):
+    """Returns for each answer of a line: the request's name, the tokens, and True if they add to earlier ones."""
     if '"request.finished"' in line and (entry := entry_of(line)):
-        return entry["rid"], (entry.get("out") or {}).get("meta_info", {}).get("completion_tokens") or 0, False
+        names, outs = ([each] if not isinstance(each, list) else each for each in (entry["rid"], entry.get("out") or {}))
+        return [(name, (out.get("meta_info") or {}).get("completion_tokens") or 0, False) for name, out in zip(names, outs)]
     mark = MARK.search(line)
     if mark and mark[1] == "Finish":
-        return quoted(line, "rid=", mark.end()), number(line, "'completion_tokens': ", mark.end()), False
+        at, found = mark.end(), []
+        names = value(line, fields_of(line, at).get("rid", len(line)))
+        for name in names if isinstance(names, list) else [names]:
+            at = after(line, "'completion_tokens': ", at)
+            tokens = NUMBER.match(line, at)
+            found.append((name, int(tokens[0]) if tokens else 0, False))
+        return found
     if mark and mark[2] == "Generated response":
-        ids, name = token_ids(line, "output_token_ids: ", mark.end()), NAME.match(line, mark.end())
-        return None if ids is None else (name[0], len(ids), line.startswith(" (streaming delta)", name.end()))
-    return None
+        ids, name = token_ids(line, after(line, "output_token_ids: ", mark.end())), NAME.match(line, mark.end())
+        return [] if ids is None else [(name[0], len(ids), line.startswith(" (streaming delta)", name.end()))]
+    return []
 
 
-def each(path, read):
-    """Yields what `read` finds in the lines of a log."""
+def adapters_of(line):
+    """Returns name and namespace of a request of vLLM whose token ids are on another line; an empty list otherwise."""
+    mark = MARK.search(line)
+    if not mark or mark[2] != "Received request" or after(line, "prompt_token_ids: ", mark.end()) != len(line):
+        return []
+    space = identity_of(line, mark.end())
+    return [] if space is None else [(NAME.match(line, mark.end())[0], space)]
+
+
+def each(path, read, problems):
+    """Yields what `read` finds in the lines of a log. One line of a form that was not foreseen does not cost the others:
+    `problems` gets it, by its number."""
     with open(path, "rb") as file:
         opener = gzip.open if file.read(2) == b"\x1f\x8b" else open
     with opener(path, "rt", encoding="utf-8", errors="replace", newline="\n") as lines:
@@ -139,11 +262,11 @@ def each(path, read):
             try:
                 found = read(line.rstrip("\r\n"))
             except LogError as error:
-                raise LogError(f"{path}:{i}:{error}") from None
-            except (AttributeError, KeyError, TypeError) as error:
-                raise LogError(f"{path}:{i}: not as SGLang writes it: {type(error).__name__}: {error}") from None
-            if found:
-                yield found
+                problems[i] = f"{path}:{i}:{error}"
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                problems[i] = f"{path}:{i}: not as SGLang writes it: {type(error).__name__}: {error}"
+            else:
+                yield from found
 
 
 def state_of(path):
@@ -152,28 +275,45 @@ def state_of(path):
 
 
 def requests(path, notes):
-    """Yields the requests of a log in Canopy's format, and appends messages for the user to `notes`. Reads the log twice,
-    because the length of an answer comes long after the request."""
-    answers, clock, lengths, without, unanswered = {}, Clock(), [], 0, 0
+    """Yields the requests of a log in Canopy's format, and appends messages for the user to `notes`. Reads the log three
+    times, because the length of an answer comes long after the request, and its adapter may be on another line."""
+    answers, adapters, clock, lengths, problems = {}, {}, Clock(), [], {}
+    without, unanswered, media, nowhere, left_out = 0, 0, 0, 0, {}
     state = state_of(path)
-    for name, tokens, adds in each(path, answer_of):
+    for name, tokens, adds in each(path, answers_of, problems):
         answers[name] = answers.get(name, 0) + tokens if adds else max(answers.get(name, 0), tokens)
-    for name, time, tokens, space, priority in each(path, lambda line: request_of(line, clock)):
-        if tokens is None:
-            without += 1
+    for name, space in each(path, adapters_of, problems):
+        adapters.setdefault(name, []).append(space)
+    for request in each(path, lambda line: requests_of(line, clock, adapters), problems):
+        if request.tokens is None or request.why:
+            without += request.tokens is None
+            if request.tokens is not None:
+                left_out[request.why] = left_out.get(request.why, 0) + 1
             continue
-        lengths.append(len(tokens))
-        unanswered += not answers.get(name)
-        others = {"namespace": space, "priority": priority, "output_tokens": answers.get(name)}
-        yield {"time_ms": time} | {key: value for key, value in others.items() if value} | {"tokens": tokens}
+        lengths.append(len(request.tokens))
+        unanswered += not answers.get(request.name)
+        media += request.media
+        nowhere += request.space is None
+        others = {"namespace": request.space, "priority": request.priority, "output_tokens": answers.get(request.name)}
+        yield {"time_ms": request.time} | {key: value for key, value in others.items() if value} | {"tokens": request.tokens}
     if state_of(path) != state:
-        raise LogError(f"{path}: was changed between the two times that it is read, so requests and lengths of answers may not "
+        raise LogError(f"{path}: was changed between the times that it is read, so requests and lengths of answers may not "
                        "fit; copy the log first")
-    if not lengths and not without:
+    if problems and not lengths and not without and not left_out:
+        raise LogError(problems[min(problems)])
+    if not lengths and not without and not left_out:
         raise LogError(f"{path}: has no requests; expected a log of SGLang with the token ids of the requests "
                        "(--log-requests --log-requests-level 3) or of vLLM with prompt_token_ids (--enable-log-requests)")
     if without:
         notes.append(f"left out, because they came as text or the log is not of level 3: {without} requests")
+    notes += [f"left out, because they came {why}: {count} requests" for why, count in left_out.items()]
+    if problems:
+        notes.append(f"left out, because they could not be read: {len(problems)} lines; the first: {problems[min(problems)]}")
+    if nowhere:
+        notes.append(f"in the shared namespace, because no line has their adapter (lora_request): {nowhere} requests")
+    if media:
+        notes.append(f"images, video or audio are a part of the namespace, so nothing is shared with other prompts, not even "
+                     f"what is before them: {media} requests")
     if unanswered:
         notes.append(f"output_tokens is 0, because the log has no length of the answer: {unanswered} requests")
     # A server that logs only the first N ids of a prompt does not record that in the log.

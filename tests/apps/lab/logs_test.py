@@ -99,6 +99,59 @@ def test_vllm(log):
         "note: 9 prompts have 3 tokens, and none has more: was the log cut, as vLLM's --max-log-len does?"]
 
 
+def test_identity_on_another_line(log):
+    """vLLM writes the ids of a prompt on one line and its adapter on the next one."""
+    def lines(name, adapter):
+        return (f"DEBUG 11-02 10:00:00 [x.py:1] Request {name} details: prompt: 'a', prompt_token_ids: [1, 2], prompt_embeds shape: "
+                f"None.\nINFO 11-02 10:00:00 [x.py:2] Received request {name}: params: SamplingParams(n=1), lora_request: {adapter}.\n")
+    law = "LoRARequest(lora_name='law', lora_int_id=1)"
+    content = lines("a", law) + lines("b", "None") + lines("c", "LoRARequest(7)") + lines("a", "{'lora_name': 'x'}")
+    requests, notes = read(log, content)
+    assert [each.get("namespace") for each in requests] == ["law", None, "x"], requests
+    assert "note: left out, because they came with an adapter whose name the log does not have: 1 requests" in notes, notes
+    requests, notes = read(log, lines("a", law).splitlines()[0] + "\n")
+    assert "namespace" not in requests[0] and "no line has their adapter (lora_request): 1 requests" in notes[0], notes
+
+
+def test_sglang_identity(log):
+    """Adapters, salts, extra keys and images are parts of a namespace, and no text of one is taken for another."""
+    def text(fields):
+        return f"Receive: obj=GenerateReqInput(rid='r', input_ids=[1, 2], {fields})\n"
+    each = ["extra_key='x'", "cache_salt='x'", "lora_path='x'", "lora_path='x', cache_salt='x'", "image_data=['x']",
+            "image_data=['y']", "extra_key='salt=\"x\"'", "extra_key=None, cache_salt=None, image_data=[None]"]
+    requests, notes = read(log, "".join(map(text, each)))
+    names = [request.get("namespace", "") for request in requests]
+    assert len(set(names)) == 8 and names[0] == "x" and names[-1] == "", names
+    assert any("not even what is before them: 2 requests" in note for note in notes), notes
+    asjson = ({"extra_key": "x"}, {"cache_salt": "x"}, {"lora_path": "x"}, {"lora_path": "x", "cache_salt": "x"})
+    content = "".join(json.dumps({"event": "request.received", "rid": "r", "obj": {"input_ids": [1, 2]} | more}) + "\n" for more in asjson)
+    assert [request["namespace"] for request in read(log, content)[0]] == names[:4], "a log of JSON gives the same names"
+    requests, notes = read(log, text("session_params={'id': 's', 'rid': 'p'}") + text("session_params=None"))
+    assert len(requests) == 1 and "the log has only the new part of a prompt: 1 requests" in notes[0], notes
+
+
+def test_several_prompts_a_call(log):
+    call = ("Receive: obj=GenerateReqInput(rid=['a', 'b'], input_ids=[[1, 2], [3]], lora_path=['x', None], priority=None)\n"
+            "Finish: obj=GenerateReqInput(rid=['a', 'b'], input_ids=[[1, 2], [3]]), out=[{'meta_info': {'completion_tokens': 5}}, "
+            "{'meta_info': {'completion_tokens': 6}}]\n")
+    expected = [{"time_ms": 0, "namespace": 'adapter="x"', "output_tokens": 5, "tokens": [1, 2]},
+                {"time_ms": 0, "output_tokens": 6, "tokens": [3]}]
+    assert read(log, call) == (expected, [])
+    both = [{"event": "request.received", "rid": ["a", "b"], "obj": {"input_ids": [[1, 2], [3]], "lora_path": ["x", None]}},
+            {"event": "request.finished", "rid": ["a", "b"], "out": [{"meta_info": {"completion_tokens": 5}},
+                                                                      {"meta_info": {"completion_tokens": 6}}]}]
+    assert read(log, "".join(json.dumps(each) + "\n" for each in both)) == (expected, [])
+
+
+def test_one_line_does_not_cost_the_log(log):
+    good = "Receive: obj=GenerateReqInput(rid='g', input_ids=[7])\n"
+    for bad in ("Receive: obj=GenerateReqInput(rid='r', input_ids=[[1], 'x'])\n", "Receive: obj=GenerateReqInput(input_ids=[1, 2",
+                '{"event": "request.received", "rid": "a", "obj": [\n', '{"event": "request.received", "obj": {}}\n'):
+        requests, notes = read(log, good + bad)
+        assert [request["tokens"] for request in requests] == [[7]], bad
+        assert f"left out, because they could not be read: 1 lines; the first: {log}:2:" in notes[0], notes
+
+
 def test_canopy_reads_it(log):
     log.write_text("Received request a: prompt: '', prompt_token_ids: [1, 2, 3].\n"
                    "Received request b: prompt: '', prompt_token_ids: [4, 5].\n")
@@ -112,5 +165,6 @@ def test_canopy_reads_it(log):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        for test in (test_sglang_json, test_sglang_text, test_vllm, test_canopy_reads_it):
+        for test in (test_sglang_json, test_sglang_text, test_vllm, test_identity_on_another_line, test_sglang_identity,
+                     test_several_prompts_a_call, test_one_line_does_not_cost_the_log, test_canopy_reads_it):
             test(pathlib.Path(name) / "server.log")
