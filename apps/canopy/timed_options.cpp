@@ -29,6 +29,15 @@ std::vector<CLI::Option*> add_mode(CLI::App& command, replay::Options& options) 
                                 "order in which waiting requests start, as in SGLang; fcfs: by arrival")
                     ->transform(one_of(schedules))
                     ->group(timed));
+  using scheduling::Priorities;
+  all.push_back(command
+                    .add_option("--priorities", options.order.priorities,
+                                "fcfs and lof start waiting requests by their priority before anything else; "
+                                "high-first: the largest number first; default: ignored")
+                    ->transform(one_of<Priorities>({{"ignored", Priorities::ignored},
+                                                    {"high-first", Priorities::high_first},
+                                                    {"low-first", Priorities::low_first}}))
+                    ->group(timed));
   all.push_back(command
                     .add_flag("--rematch", options.rematch,
                               "before each step of a prefill, reuse what other requests have committed meanwhile")
