@@ -105,7 +105,10 @@ void add_events(CLI::App& program, int& status) {
   decode->callback([=, &status] { status = Decoder(*lines ? Print::json : Print::table).run(*file); });
   auto* stat = events->add_subcommand("stat", "Count the events, blocks, gaps and bytes of a recorded stream");
   stat->add_option("file", *file, "the recorded stream")->required();
-  stat->callback([=, &status] { status = count_events(*file); });
+  auto reports = std::make_shared<bool>(false);
+  stat->add_flag("--repeats-are-reports", *reports,
+                 "do not count a block that is stored again as a second copy: for vLLM's kv_cache_report_mode=full");
+  stat->callback([=, &status] { status = count_events(*file, *reports); });
   add_events_attach(*events, status);
 }
 

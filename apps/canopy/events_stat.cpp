@@ -22,6 +22,8 @@ using Held = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 class Counter {
  public:
+  explicit Counter(bool repeats_are_reports) : repeats_are_reports_(repeats_are_reports) {}
+
   void take(const kv_events::Message& message, const StreamFile::Publisher& publisher,
             const kv_events::EventBatch& batch) {
     ++dialects_[std::string(kv_events::dialect_of(batch))];
@@ -30,6 +32,7 @@ class Counter {
     if (batches_++ == 0 || batch.time > last_time_) last_time_ = batch.time;
     largest_ = std::max(largest_, message.payload.size());
     Held& held = held_[publisher];
+    publisher_ = publisher;
     for (const kv_events::Event& event : batch.events) take(event, batch, held);
   }
 
@@ -47,6 +50,11 @@ class Counter {
     std::uint64_t held = 0;
     for (const auto& [publisher, blocks] : held_) held += blocks.size();
     table.row("held at the end", plural(held, "block"));
+    if (again_ > 0)
+      table.row("stored again",
+                fmt::format("{} of the same group and medium while they were held{}", plural(again_, "block"),
+                            repeats_are_reports_ ? ": reports, not copies"
+                                                 : "; if they are reports, see --repeats-are-reports"));
     table.row("tokens", grouped(tokens_));
     std::string sizes, dialects;
     for (const auto& [size, count] : sizes_) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
@@ -66,12 +74,13 @@ class Counter {
  private:
   void take(const kv_events::Event& event, const kv_events::EventBatch& batch, Held& held) {
     ++events_[static_cast<std::size_t>(event.kind)];
-    if (event.kind == kv_events::EventKind::cleared) return held.clear();
+    if (event.kind == kv_events::EventKind::cleared) return copies_[publisher_].clear(), held.clear();
     const auto hashes = batch.hashes_of(event);
     if (event.kind == kv_events::EventKind::removed) {
       removed_ += hashes.size();
       for (const kv_events::BlockHash& hash : hashes) {
         const auto found = held.find(hash.value);
+        copies_[publisher_].erase(copy_of(hash, event, batch));
         if (found == held.end()) ++strangers_;
         else if (--found->second == 0) held.erase(found);
       }
@@ -81,8 +90,24 @@ class Counter {
     tokens_ += event.token_pairs ? event.tokens.count / 2 : event.tokens.count;
     ++sizes_[event.block_size];
     if (event.has(kv_events::Field::parent_block_hash)) orphans_ += !held.contains(event.parent.value);
-    for (const kv_events::BlockHash& hash : hashes) ++held[hash.value], distinct_.insert(hash.value);
+    for (const kv_events::BlockHash& hash : hashes) {
+      distinct_.insert(hash.value);
+      const bool again = !copies_[publisher_].insert(copy_of(hash, event, batch)).second;
+      again_ += again;
+      if (!again || !repeats_are_reports_) ++held[hash.value];
+    }
   }
+
+  /// Returns the name of a block's copy: its hash, group and medium.
+  static std::string copy_of(const kv_events::BlockHash& hash, const kv_events::Event& event,
+                             const kv_events::EventBatch& batch) {
+    return fmt::format("{:x} {} {}", hash.value, event.group, batch.text_of(event, kv_events::Field::medium));
+  }
+
+  bool repeats_are_reports_;
+  StreamFile::Publisher publisher_;  ///< that of the batch that is counted
+  std::map<StreamFile::Publisher, std::unordered_set<std::string>> copies_;
+  std::uint64_t again_ = 0;  ///< Blocks that were stored while a copy of theirs was held.
 
   std::map<StreamFile::Publisher, Held> held_;
   std::unordered_set<std::uint64_t> distinct_;
@@ -99,9 +124,9 @@ class Counter {
 
 }  // namespace
 
-int count_events(const std::string& path) {
+int count_events(const std::string& path, bool repeats_are_reports) {
   StreamFile file;
-  Counter counter;
+  Counter counter(repeats_are_reports);
   const int status =
       file.read(path, [&](const kv_events::Message& message, const StreamFile::Publisher& publisher, kv_events::Order,
                           const kv_events::EventBatch& batch) { counter.take(message, publisher, batch); });
