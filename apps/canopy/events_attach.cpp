@@ -80,10 +80,12 @@ class Following {
       pass_time(message);
       take(0, message, false);
       if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
+      follower_.turn(stream_us_);  // as between the messages of a live server
     }
     const bool stopped = Interrupt::came();
     // The remaining missing messages are not in the file.
     while (const auto from = follower_.wants_replay(0)) follower_.replay_ended(0, *from, stream_us_);
+    follower_.mend(stream_us_);
     began_ = Clock::now();
     if (!next) say("{}: {}", arguments_.from, next.error().text);
     if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);

@@ -47,6 +47,8 @@ class Follower {
   std::optional<std::uint64_t> wants_replay(std::size_t source) const;
   /// Serves readers that attach, and gives gaps up in time. Call it often, whether messages come or not.
   void turn(std::uint64_t now_us);
+  /// Places the blocks whose parent has come since they were stored; turn() does so from time to time.
+  void mend(std::uint64_t now_us);
   /// Ends the feed; see FeedSink::finish.
   void finish();
 

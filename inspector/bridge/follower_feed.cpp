@@ -49,15 +49,18 @@ void Follower::turn(std::uint64_t now_us) {
     apply_held(w, now_us);
   }
   if (!sink_) return;
-  if (tree_->can_mend() && now_us >= mend_at_us_) {
-    mend_at_us_ = next_after(now_us, [&] { tree_->mend(tick_); });
-    commit(Operation::none, now_us);
-  }
+  if (tree_->can_mend() && now_us >= mend_at_us_) mend_at_us_ = next_after(now_us, [&] { mend(now_us); });
   if (sink_->writer().on() && now_us >= workers_at_us_ + kWorkersEveryUs) {
     workers_at_us_ = now_us;
     if (send_workers(false)) commit(Operation::none, now_us);
   }
   serve_readers(now_us);
+}
+
+void Follower::mend(std::uint64_t now_us) {
+  if (!sink_ || !tree_->can_mend()) return;
+  tree_->mend(tick_);
+  commit(Operation::none, now_us);
 }
 
 void Follower::commit(Operation operation, std::uint64_t now_us) {
