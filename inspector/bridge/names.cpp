@@ -102,15 +102,31 @@ std::string Names::space_name(std::uint32_t space) const {
   return name.empty() || label.empty() ? name + label : name + ", " + label;
 }
 
+namespace {
+
+/// Returns true if a stored event may be of a group of full attention. A removed event never says of which kind its
+/// group is, and a group that is not known has nothing to remove.
+bool may_be_full(const kv_events::Event& event, std::string_view kind) {
+  if (event.kind != kv_events::EventKind::stored) return false;
+  for (const std::string_view partial : {"window", "mamba", "chunk", "local", "cross", "linear"})
+    if (kind.find(partial) != kind.npos) return false;
+  return true;
+}
+
+}  // namespace
+
 std::optional<std::uint8_t> Names::group(const kv_events::EventBatch& batch, const kv_events::Event& event) {
   const std::string medium(event.has(Field::medium) ? batch.text_of(event, Field::medium) : "GPU");
   const std::int64_t index = event.has(Field::group_idx) ? event.group : 0;
   const auto known = group_of_.find({medium, index});
   if (known != group_of_.end()) return known->second;
   if (group_names_.size() == kMaxGroups) return std::nullopt;
+  const std::string_view kind = batch.text_of(event, Field::kv_cache_spec_kind);
+  const bool full = may_be_full(event, kind);
+  if (!full && !has_full_ && group_names_.size() + 1 == kMaxGroups) return std::nullopt;
+  has_full_ |= full;
   const auto number = static_cast<std::uint8_t>(group_names_.size());
   group_of_.emplace(std::pair(medium, index), number);
-  const std::string_view kind = batch.text_of(event, Field::kv_cache_spec_kind);
   group_names_.push_back(index == 0     ? medium
                          : kind.empty() ? fmt::format("{}, group {}", medium, index)
                                         : fmt::format("{}, group {} ({})", medium, index, kind));

@@ -51,7 +51,9 @@ class Names {
   std::size_t spaces() const { return space_list_.size(); }
   std::string space_name(std::uint32_t space) const;
 
-  /// Returns the group of an event's medium and group_idx; nothing if there are kMaxGroups others.
+  /// Returns the group of an event's medium and group_idx; nothing if there are kMaxGroups others. The last number is
+  /// kept for a group of full attention as long as none has come: it decides how long a prefix is, and windows may come
+  /// first.
   std::optional<std::uint8_t> group(const kv_events::EventBatch& batch, const kv_events::Event& event);
   std::size_t groups() const { return group_names_.size(); }
   const std::string& group_name(std::size_t group) const { return group_names_[group]; }
@@ -63,6 +65,7 @@ class Names {
   std::vector<std::pair<std::uint16_t, std::string>> space_list_;
   std::map<std::pair<std::string, std::int64_t>, std::uint8_t> group_of_;
   std::vector<std::string> group_names_;
+  bool has_full_ = false;  ///< A group has a number that may be one of full attention.
 };
 
 }  // namespace canopy::bridge

@@ -90,6 +90,37 @@ TEST_CASE("a recorded stream becomes a recording") {
             "no block is stored in it"));
 }
 
+TEST_CASE(
+    "events attach: a block that comes before its parent is below it at the end of a file, as with a live server") {
+  const Workshop workshop;
+  const std::string stream = attached_message(0, R"([1, [["BlockStored", [11], null, [1, 2], 2, null, "GPU"]], 0])") +
+                             attached_message(1, R"([2, [["BlockStored", [13], 12, [5, 6], 2, null, "GPU"]], 0])") +
+                             attached_message(2, R"([3, [["BlockStored", [12], 11, [3, 4], 2, null, "GPU"]], 0])");
+  const Ended ended = run_canopy(workshop, "events attach --from " + workshop.file("s.bin", stream) + " --record " +
+                                               (workshop.path / "s.feed").string());
+  CHECK(ended.status == 0);
+  CHECK(has(ended.out, "blocks: 3\n"));
+  CHECK_MESSAGE(!has(ended.out, "blocks under an unknown prefix"), ended.out);
+}
+
+TEST_CASE("events attach: groups of windows that come first do not take the place of full attention") {
+  const Workshop workshop;
+  std::string stream;
+  for (unsigned char group = 0; group < 6; ++group)
+    stream += attached_message(
+        group,
+        (R"([1, [{"type": "BlockStored", "block_hashes": [11, 12], "parent_block_hash": null, "token_ids": [1, 2, 3, 4],
+                 "block_size": 2, "medium": "GPU", "group_idx": )" +
+         std::to_string(group) + R"(, "kv_cache_spec_kind": ")" + (group < 5 ? "sliding_window" : "full_attention") +
+         "\"}], 0]")
+            .c_str());
+  const std::string feed = (workshop.path / "s.feed").string();
+  const Ended ended =
+      run_canopy(workshop, "events attach --from " + workshop.file("s.bin", stream) + " --record " + feed);
+  CHECK_MESSAGE(has(ended.out, "incomplete, 4 blocks were left out"), ended.out);
+  CHECK_MESSAGE(has(run_canopy(workshop, "inspect " + feed).out, "group 5 (full_attention)"), ended.out);
+}
+
 TEST_CASE("events attach: SIGINT while a stream is read keeps what was read, says so, and ends with 130") {
   const Workshop workshop;
   std::string bytes = kAttachedStream, again = attached_message(0, R"([1, [], 0])");

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include <support/recorded_stream.h>
 #include "program.h"
@@ -63,6 +64,24 @@ TEST_CASE("a recorded stream is counted") {
        {"8 with", "2 publishers", "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart",
         "2 stored, 2 removed, 1 cleared", "3 stored, 2 removed, 3 distinct", "2 blocks", "1 event", "1 block"})
     CHECK_MESSAGE(has(ended.out, line), ended.out);
+}
+
+TEST_CASE(
+    "events stat: blocks that are stored again while they are held are said, and are no copies where they are "
+    "reports") {
+  const Workshop workshop;
+  const char* const store = R"([1, [{"type": "BlockStored", "block_hashes": [5, 6], "parent_block_hash": null,
+      "token_ids": [1, 2, 3, 4], "block_size": 2, "medium": "GPU"}], 0])";
+  const std::string stream = workshop.file(
+      "r.bin", message(0, store) + message(1, store) +
+                   message(2, R"([2, [{"type": "BlockRemoved", "block_hashes": [5, 6], "medium": "GPU"}], 0])"));
+  const Ended copies = run_canopy(workshop, "events stat " + stream);
+  CHECK_MESSAGE(has(copies.out, "2 blocks of the same group and medium while they were held; if they are reports"),
+                copies.out);
+  CHECK(std::regex_search(copies.out, std::regex("held at the end +2 blocks")));
+  const Ended reports = run_canopy(workshop, "events stat --repeats-are-reports " + stream);
+  CHECK(std::regex_search(reports.out, std::regex("held at the end +0 blocks")));
+  CHECK(has(reports.out, ": reports, not copies"));
 }
 
 TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sentence and exit code 2") {
