@@ -65,6 +65,7 @@ Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuild
                                  plural(count, "request"), arguments.warm_up)};
       curves.trace_hash = sum.hash();
       curves.doubts = (*source)->doubts();
+      curves.notes = (*source)->notes();
       order.add_note(curves.notes);
       return true;
     }

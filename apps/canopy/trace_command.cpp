@@ -9,6 +9,7 @@
 #include <workload/arrival_order.h>
 #include <workload/formats/native_trace.h>
 #include <workload/json_file.h>
+#include <workload/retention.h>
 #include <workload/text.h>
 #include <workload/trace_formats.h>
 
@@ -43,15 +44,18 @@ Result<bool> each_record(workload::TraceReader& reader, const char* what, Readin
   ProgressBar bar(what, "requests");
   workload::TraceRecord record;
   workload::ArrivalOrder order;
+  workload::LongRetentions retentions;
   for (std::uint64_t requests = 0; !Interrupt::came(); ++requests) {
     auto got = reader.next(record);
     if (!got || !*got) {
       if (!got) return got.error();
       reading = {reader.doubts(), reader.notes()};
       order.add_note(reading.notes);
+      retentions.add_note(reading.notes);
       return true;
     }
     order.add(record.time_ms);
+    retentions.add(record.retention, record.length());
     if (auto taken = take(record); !taken) return taken.error();
     if (requests % 64 == 0) bar.show(reader.progress(), requests);
   }
@@ -102,6 +106,8 @@ int import_trace(const TraceArguments& arguments) {
   const Terminal terminal = Terminal::of_stdout();
   fmt::print("{}  {}, {}\n", terminal.bold(printable(arguments.output)), plural(requests, "request"),
              plural(prompt_tokens, "prompt token"));
+  const workload::TraceFormat& format = *workload::format_of(arguments.trace);
+  fmt::print("read as {} ({})\n", format.name, format.summary);
   print_notes(reading.notes, terminal);
   return print_doubts(reading.doubts, stdout, terminal);
 }

@@ -95,6 +95,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
   trace.seed = source.seed();
   trace.hash = sum.hash();
   trace.doubts = source.doubts();
+  trace.notes = source.notes();
   order.add_note(trace.notes);
   return trace;
 }

@@ -199,6 +199,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   }
   report.doubts = engine.doubts();
   add_doubts(report.doubts, source.doubts());
+  for (std::string& note : source.notes()) report.notes.push_back(std::move(note));
   run.arrivals().add_note(report.notes);
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;

@@ -2,6 +2,7 @@
 
 #include "counting_iterator.h"
 #include "hints.h"
+#include "random.h"
 #include "shown.h"
 #include "text.h"
 
@@ -36,14 +37,17 @@ class Handler final : public nlohmann::json_sax<json> {
   bool number_integer(std::int64_t value) override {
     if (skipping()) return true;
     if (value >= 0) return number_unsigned(static_cast<std::uint64_t>(value));
+    if (is(Kind::ids) && in_list_) return add(id_print(static_cast<std::uint64_t>(value), fields_[field_].most));
+    if (is(Kind::name)) return found().text = std::to_string(value), true;
     if (!is(Kind::integer) || value < -static_cast<std::int64_t>(fields_[field_].most))
       return refuse(std::to_string(value));
     return found().integer = value, true;
   }
   bool number_unsigned(std::uint64_t value) override {
     if (skipping()) return true;
-    if (field_ == kNone || is(Kind::text) || is(Kind::rows) || value > fields_[field_].most ||
-        is(Kind::wholes) != in_list_)
+    if (is(Kind::name)) return found().text = std::to_string(value), true;
+    if (is(Kind::ids) && in_list_ && value > fields_[field_].most) value = id_print(value, fields_[field_].most);
+    if (field_ == kNone || is(Kind::text) || is(Kind::rows) || value > fields_[field_].most || is_list() != in_list_)
       return refuse(std::to_string(value));
     if (in_list_) return add(value);
     JsonValue& to = found();
@@ -59,7 +63,8 @@ class Handler final : public nlohmann::json_sax<json> {
   }
   bool string(std::string& text) override {
     if (is(Kind::hints) && in_list_) return hint(text);
-    if (!is(Kind::text)) return refuse('"' + shown(text) + '"');
+    if (is(Kind::ids) && in_list_ && !text.empty()) return add(id_print(text, fields_[field_].most));
+    if (!is(Kind::text) && !is(Kind::name)) return refuse('"' + shown(text) + '"');
     found().text = std::move(text);
     return true;
   }
@@ -78,7 +83,7 @@ class Handler final : public nlohmann::json_sax<json> {
       rows_depth_ = depth() + 1;
       return descend("[]");
     }
-    if (in_list_ || !(is(Kind::wholes) || is(Kind::hints))) return refuse("a list");
+    if (in_list_ || !(is_list() || is(Kind::hints))) return refuse("a list");
     found().wholes.clear();
     values_[field_].whole = 0;
     return in_list_ = true;
@@ -100,7 +105,9 @@ class Handler final : public nlohmann::json_sax<json> {
     if (depth() > 1) path_ += '.';
     path_ += plain ? name : std::string(".");
     field_ = 0;
-    while (field_ < fields_.size() && path_ != fields_[field_].path) ++field_;
+    while (field_ < fields_.size() && path_ != fields_[field_].path &&
+           (fields_[field_].other == nullptr || path_ != fields_[field_].other))
+      ++field_;
     if (field_ == fields_.size()) {
       field_ = kNone;
       if (depth() == 1 && unknown_.size() < kKeptNames) unknown_.push_back(shown(name));
@@ -127,10 +134,11 @@ class Handler final : public nlohmann::json_sax<json> {
   /// Returns false if a required field is missing.
   bool complete() {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (values_[i].seen || !fields_[i].required || is_of_rows(i)) continue;
+      if (values_[i].seen || !(fields_[i].required || fields_[i].guarded) || is_of_rows(i)) continue;
       if (i < keys_.size() && keys_[i])
         return say(fmt::format("'{}' is null; expected {}", fields_[i].path, wanted(fields_[i])), values_[i].column);
       const std::string near = nearest_name(fields_[i].path, unknown_);
+      if (near.empty() && !fields_[i].required) continue;
       return say(fmt::format("'{}' is missing{}", fields_[i].path,
                              near.empty() ? "" : "; is '" + near + "' a misspelling of it?"));
     }
@@ -171,6 +179,7 @@ class Handler final : public nlohmann::json_sax<json> {
     return true;
   }
   bool is(Kind kind) const { return field_ != kNone && fields_[field_].kind == kind; }
+  bool is_list() const { return is(Kind::wholes) || is(Kind::ids); }
   JsonValue& found() {
     values_[field_].seen = true;
     return values_[field_];
@@ -216,10 +225,12 @@ class Handler final : public nlohmann::json_sax<json> {
       return say(fmt::format("'{}' has {}; expected objects", fields_[rows_].path, found), values_[rows_].column);
     if (field_ == kNone) return say(fmt::format("the line is {}; {}", found, style_.wanted), 1);
     const JsonField& field = fields_[field_];
-    const bool of_list = in_list_ && is(Kind::wholes);
+    const bool of_list = in_list_ && is_list();
     const std::string item = of_list ? fmt::format("{} {} of ", field.item, values_[field_].whole + 1) : std::string();
     return say(fmt::format("{}'{}' {} {}; expected {}", item, field.path, in_list_ && !of_list ? "has" : "is", found,
-                           of_list ? range_of(field) : wanted(field)),
+                           !of_list                  ? wanted(field)
+                           : field.kind == Kind::ids ? "a whole number or a text"
+                                                     : range_of(field)),
                values_[field_].column);
   }
   bool refuse_key(const std::string& name) {
@@ -249,6 +260,9 @@ class Handler final : public nlohmann::json_sax<json> {
         return fmt::format("a number{}{} from 0 to {}", *field.what ? " of " : "", field.what, field.most);
       case Kind::text:
         return "a text";
+      case Kind::name:
+        return "a text or a whole number";
+      case Kind::ids:
       case Kind::wholes:
         return "a list of whole numbers";
       case Kind::hints:
@@ -274,6 +288,14 @@ class Handler final : public nlohmann::json_sax<json> {
 };
 
 }  // namespace
+
+std::uint64_t id_print(std::uint64_t id, std::uint64_t most) { return splitmix64(id ^ 0xA5A5A5A5A5A5A5A5u) % most; }
+
+std::uint64_t id_print(std::string_view id, std::uint64_t most) {
+  std::uint64_t print = splitmix64(id.size());
+  for (const char c : id) print = splitmix64(print ^ static_cast<unsigned char>(c));
+  return print % most;
+}
 
 JsonLine::JsonLine(std::span<const JsonField> fields, const JsonStyle& style)
     : fields_(fields), values_(fields.size()), style_(style) {}

@@ -18,7 +18,9 @@ struct JsonField {
     integer,  ///< from -`most` to `most`
     number,   ///< from 0 to `most`, with or without a point
     text,
+    name,    ///< a text, or a whole number, which is kept as its digits
     wholes,  ///< a list of whole numbers, each from 0 to `most`
+    ids,     ///< as `wholes`; other whole numbers of 64 bits and texts stand for the number that id_print gives them
     hints,   ///< a whole number of bits, or a list of their names (hints.h)
     rows,    ///< a list of at most `most` objects; the fields of an object have paths like "retention[].tokens"
   };
@@ -27,10 +29,17 @@ struct JsonField {
   std::uint64_t most = 0;
   const char* what = "";  ///< unit: "tokens"
   bool required = false;  ///< null and absent are the same
-  // For Kind::wholes:
+  // For Kind::wholes and Kind::ids:
   const char* item = "item";
-  std::uint64_t kept = 0;  ///< Items to keep; more are only counted. 0: more than kMaxPromptTokens are refused.
+  std::uint64_t kept = 0;       ///< Items to keep; more are only counted. 0: more than kMaxPromptTokens are refused.
+  const char* other = nullptr;  ///< A second name of the field. Null: it has one.
+  bool guarded = false;         ///< May be absent, but a key with a similar name is refused as a misspelling.
 };
+
+/// Returns the number below `most` that stands for an id which is no whole number from 0 to `most`: a hash of 64 bits,
+/// a signed number, a text. Equal ids have equal numbers; two others share one with a probability of 1 in `most`.
+std::uint64_t id_print(std::uint64_t id, std::uint64_t most);
+std::uint64_t id_print(std::string_view id, std::uint64_t most);
 
 /// Differences between formats, other than their fields.
 struct JsonStyle {

@@ -54,7 +54,28 @@ Result<bool> LineReader::next(std::string_view& line) {
   begin_ += count;
   consumed_ += count;
   if (line.ends_with('\r')) line.remove_suffix(1);
+  // The mark that some programs write at the beginning of a file in UTF-8 is no part of its text.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   return true;
+}
+
+std::string beginning_of(const std::string& path) {
+  constexpr std::size_t kShortest = 8, kEnough = 4096, kMost = std::size_t{1} << 20;
+  std::string text;
+  auto lines = LineReader::open(path);
+  std::string_view line;
+  while (lines) {
+    auto got = (*lines)->next(line);
+    if (!got || !*got) break;
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first == line.npos) continue;
+    // A list or an object over many lines begins with a bracket alone, or with a line that is no whole object.
+    const bool open = line[first] == '[' || (line[first] == '{' && line.find('}') == line.npos) || !text.empty();
+    text += line.substr(text.empty() ? first : 0, kMost);
+    if (!open || (line.size() > kShortest && line.find('}') != line.npos) || text.size() > kEnough) break;
+  }
+  return text;
 }
 
 }  // namespace canopy::workload

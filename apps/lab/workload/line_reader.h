@@ -18,7 +18,8 @@ class LineReader {
 
   static Result<std::unique_ptr<LineReader>> open(const std::string& path);
 
-  /// Reads the next line without its end (LF or CRLF), valid until the next call. Returns false after the last line.
+  /// Reads the next line without its end (LF or CRLF) and the first without a byte order mark, valid until the next
+  /// call. Returns false after the last line.
   Result<bool> next(std::string_view& line);
 
   const std::string& path() const { return file_->path(); }
@@ -36,5 +37,10 @@ class LineReader {
   std::string buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< unread part of the buffer
 };
+
+/// Returns the beginning of a file up to the end of its first line that is not blank, and of the lines after it where
+/// that one is shorter than an object can be, as in JSON over many lines; of a line at most 1 MiB. "" if there is none
+/// or it cannot be read.
+std::string beginning_of(const std::string& path);
 
 }  // namespace canopy::workload

@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace canopy::workload {
 namespace {
 
 using Kind = JsonField::Kind;
 
-enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kHints };
+enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kHints, kSession, kDelay };
 constexpr JsonStyle kStyle{.nulls = false,
                            .deepest = 8,
                            .wanted =
@@ -22,25 +24,53 @@ constexpr JsonStyle kStyle{.nulls = false,
 // than are kept, and a line has room for 33 million.
 MooncakeLine::MooncakeLine(std::uint64_t block)
     : block_(block),
-      fields_{{{"timestamp", Kind::whole, 1'000'000'000'000'000, "milliseconds", true},
-               {"input_length", Kind::whole, kMaxPromptTokens, "tokens", true},
-               {"output_length", Kind::whole, kMaxPromptTokens, "tokens", true},
-               {.path = "hash_ids",
-                .kind = Kind::wholes,
-                .most = ~std::uint64_t{0} / block,
+      fields_{{{.path = "timestamp",
+                .kind = Kind::number,
+                .most = 1'000'000'000'000'000,
+                .what = "milliseconds",
+                .other = "created_time",
+                .guarded = true},
+               {.path = "input_length",
+                .kind = Kind::whole,
+                .most = kMaxPromptTokens,
+                .what = "tokens",
                 .required = true,
+                .other = "input_tokens"},
+               {.path = "output_length",
+                .kind = Kind::whole,
+                .most = kMaxPromptTokens,
+                .what = "tokens",
+                .other = "output_tokens",
+                .guarded = true},
+               {.path = "hash_ids",
+                .kind = Kind::ids,
+                .most = ~std::uint64_t{0} / block,
                 .item = "id",
-                .kept = kMaxPromptTokens / block + 1},
-               {"hints", Kind::hints, ~std::uint64_t{0}}}},
+                .kept = kMaxPromptTokens / block + 1,
+                .guarded = true},
+               {"hints", Kind::hints, ~std::uint64_t{0}},
+               {"session_id", Kind::name},
+               {.path = "delay",
+                .kind = Kind::number,
+                .most = 1'000'000'000'000'000,
+                .what = "milliseconds",
+                .other = "delay_ms"}}},
       line_(fields_, kStyle) {}
 
 std::optional<LineProblem> MooncakeLine::read(std::string_view line) {
   line_[kIds].wholes.swap(hash_ids);  // the storage of the line before
   if (auto problem = line_.read(line)) return problem;
-  timestamp = line_[kTimestamp].whole;
+  has_time = line_[kTimestamp].seen;
+  timestamp = has_time ? static_cast<std::uint64_t>(std::llround(line_[kTimestamp].number)) : 0;
+  session = line_[kSession].seen ? line_[kSession].text : std::string();
+  delay = line_[kDelay].seen ? static_cast<std::uint64_t>(std::llround(line_[kDelay].number)) : 0;
+  if (!has_time && session.empty()) return LineProblem{0, "'timestamp' is missing"};
   input_length = static_cast<std::uint32_t>(line_[kInput].whole);
-  output_length = static_cast<std::uint32_t>(line_[kOutput].whole);
+  has_output = line_[kOutput].seen;
+  output_length = has_output ? static_cast<std::uint32_t>(line_[kOutput].whole) : 0;
+  has_ids = line_[kIds].seen;
   hints = line_[kHints].whole_or(0);
+  if (!has_ids) return hash_ids.clear(), std::nullopt;
   const std::uint64_t ids = line_[kIds].whole, blocks = (input_length + block_ - 1) / block_;
   hash_ids.swap(line_[kIds].wholes);
   if (ids == blocks) return {};

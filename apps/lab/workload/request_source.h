@@ -37,6 +37,8 @@ class RequestSource {
   virtual std::uint64_t seed() const { return 0; }  ///< 0: nothing is random
   /// Returns the reasons why what was read may not be what the source was meant to be. Call it after the last request.
   virtual Doubts doubts() const { return {}; }
+  /// Returns notes for people on what was read, such as what was left out. Call it after the last request.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace canopy::workload

@@ -1,7 +1,9 @@
 #include "retention.h"
 
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -29,6 +31,22 @@ void append_retention(std::string& line, const std::vector<Retention>& retention
     before = ", ";
   }
   line += ']';
+}
+
+void LongRetentions::add(const std::vector<Retention>& retention, std::uint32_t prompt_tokens) {
+  std::uint32_t longest = 0;
+  for (const Retention& item : retention) longest = std::max(longest, item.tokens);
+  if (longest <= prompt_tokens) return;
+  ++requests_;
+  tokens_ += longest - prompt_tokens;
+}
+
+void LongRetentions::add_note(std::vector<std::string>& notes) const {
+  if (requests_ > 0)
+    notes.push_back(
+        fmt::format("{} wish to keep more than the prompt: the wish is cut to the prompt, {} less, because no "
+                    "part of an answer is kept",
+                    plural(requests_, "request"), plural(tokens_, "token")));
 }
 
 }  // namespace canopy::workload

@@ -27,4 +27,16 @@ void read_retention(const JsonValue& rows, std::vector<Retention>& to);
 /// Appends `, "retention": [...]`, or nothing if there is none.
 void append_retention(std::string& line, const std::vector<Retention>& retention);
 
+/// Counts requests that wish to keep more than their prompt. An engine cuts the wish to the prompt: no part of an
+/// answer is kept.
+class LongRetentions {
+ public:
+  void add(const std::vector<Retention>& retention, std::uint32_t prompt_tokens);
+  /// Appends a note, if there are such requests.
+  void add_note(std::vector<std::string>& notes) const;
+
+ private:
+  std::uint64_t requests_ = 0, tokens_ = 0;
+};
+
 }  // namespace canopy::workload

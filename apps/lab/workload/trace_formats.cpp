@@ -1,18 +1,27 @@
 #include "trace_formats.h"
 
 #include "line_reader.h"
+#include "shown.h"
 #include "trace_source.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
-// One line for each format; the first is the default. A format's mark is searched for in a file's first line.
+// One line for each format; the first is the default. A format's marks are searched for in a file's first line, the
+// formats in this order; a bar is between two marks.
 #define CANOPY_TRACE_FORMATS(FORMAT)                                                                             \
   FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size", nullptr) \
   FORMAT(canopy, "Canopy's own JSONL, see docs/lab.md", "\"time_ms\"")                                           \
   FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                     \
   FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                          \
-  FORMAT(sharegpt, "JSON of conversations; words stand for tokens", nullptr)                                     \
+  FORMAT(agents, "conversations of agents: requests of t, in, out, hash_ids", "\"hash_id_scope\"|\"requests\"")  \
+  FORMAT(sharegpt, "JSON of conversations; words stand for tokens", "\"conversations\"")                         \
+  FORMAT(openai, "bodies of requests as they were sent: messages, prompt; OpenAI batch, inputs.json",            \
+         "\"custom_id\"|\"payload|\"messages\"|\"text_input\"|\"prompt\"")                                       \
+  FORMAT(lengths, "CSV of lengths without prompts, as Azure's and BurstGPT's", "ContextTokens|Request tokens")   \
   FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)                                                    \
   FORMAT(oracle, "libCacheSim oracleGeneral, binary", nullptr)
 
@@ -30,17 +39,33 @@ constexpr TraceFormat kFormats[] = {CANOPY_TRACE_FORMATS(CANOPY_LIST)};
 /// Returns the format whose mark is in the first line. If the file cannot be read, returns the first format, which then
 /// reports the error.
 const TraceFormat* recognised(const std::string& path) {
-  auto lines = LineReader::open(path);
-  std::string_view line;
-  while (lines) {
-    auto got = (*lines)->next(line);
-    if (!got || !*got) break;
-    if (line.find_first_not_of(" \t") == line.npos) continue;
-    for (const TraceFormat& format : kFormats)
-      if (format.mark != nullptr && line.find(format.mark) != line.npos) return &format;
-    break;
-  }
+  const std::string line = beginning_of(path);
+  for (const TraceFormat& format : kFormats)
+    for (std::string_view marks = format.mark != nullptr ? format.mark : ""; !marks.empty();) {
+      const std::string_view mark = marks.substr(0, marks.find('|'));
+      marks.remove_prefix(std::min(marks.size(), mark.size() + 1));
+      if (line.find(mark) != line.npos) return &format;
+    }
   return &kFormats[0];
+}
+
+/// Returns a sentence on a file whose first line is of no format; "" if the line may be one of Mooncake's, which
+/// nothing marks.
+std::string unknown(const std::string& path) {
+  const std::string line = beginning_of(path);
+  const auto has = [&](std::string_view text) { return line.find(text) != line.npos; };
+  if (line.empty() || has("\"timestamp\"") || has("_length\"") || has("_tokens\"") || has("hash_ids")) return {};
+  std::string text = fmt::format("{}: is of no format that is known; it begins with '{}'. ", path, shown(line));
+  if (line.find_first_of("{[") == 0)
+    text +=
+        "The nearest is mooncake, lines like {\"timestamp\": 0, \"input_length\": 700, \"output_length\": 50, "
+        "\"hash_ids\": [1, 2]}; ";
+  else if (line.find_first_of(",;\t") != line.npos)
+    text += "The nearest is csv, rows of time, object and size such as 10.5,a,600; ";
+  else if (has("Receive") || has("INFO") || has("request"))
+    text += "A log of SGLang or vLLM is read by python3 -m canopy.logs; ";
+  return text +
+         "not JSON of requests. Name a format before the path, as in openai:FILE; docs/lab.md has an example of each";
 }
 
 }  // namespace
@@ -57,6 +82,8 @@ TraceName split_trace(const std::string& trace) {
 
 Result<std::unique_ptr<TraceReader>> open_records(const std::string& trace, const TraceOptions& options) {
   const auto [format, path] = split_trace(trace);
+  if (format == nullptr && recognised(path) == &kFormats[0])
+    if (std::string text = unknown(path); !text.empty()) return Error{std::move(text)};
   return (format != nullptr ? format : recognised(path))->open(path, options);
 }
 
@@ -64,6 +91,11 @@ Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace, std:
   auto reader = open_records(trace, {.block = block});
   if (!reader) return reader.error();
   return make_trace_source(std::move(*reader));
+}
+
+const TraceFormat* format_of(const std::string& trace) {
+  const auto [format, path] = split_trace(trace);
+  return format != nullptr ? format : recognised(path);
 }
 
 std::string trace_path(const std::string& trace) { return split_trace(trace).path; }

@@ -24,7 +24,8 @@ struct TraceOptions {
 struct TraceFormat {
   const char *name, *summary;
   Result<std::unique_ptr<TraceReader>> (*open)(const std::string& path, const TraceOptions& options);
-  /// Text that is in a line of this format only: a file whose first line contains it needs no format before its path.
+  /// Texts, with bars between them, of which one is in a line of this format: a file whose beginning contains it needs
+  /// no format before its path.
   /// Null: the format must always be named.
   const char* mark;
 };
@@ -42,6 +43,8 @@ struct TraceName {
   std::string path;
 };
 TraceName split_trace(const std::string& trace);
+/// Returns the format as which a trace is read: the one that is named, or the one that the beginning of the file has.
+const TraceFormat* format_of(const std::string& trace);
 /// Returns PATH of such a name.
 std::string trace_path(const std::string& trace);
 /// Returns the file's name, without its folder and the format.

@@ -1,5 +1,6 @@
 #include "trace_source.h"
 
+#include "retention.h"
 #include "text.h"
 
 #include <algorithm>
@@ -14,11 +15,17 @@ class TraceSource final : public RequestSource {
 
   Result<bool> next(ClientRequest& request) override {
     auto got = reader_->next(record_);
+    if (got && *got) retentions_.add(record_.retention, record_.length());
     if (got && *got) expand(request);
     return got;
   }
   double progress() const override { return reader_->progress(); }
   Doubts doubts() const override { return reader_->doubts(); }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = reader_->notes();
+    retentions_.add_note(notes);
+    return notes;
+  }
 
  private:
   void expand(ClientRequest& request) {
@@ -44,6 +51,7 @@ class TraceSource final : public RequestSource {
 
   std::unique_ptr<TraceReader> reader_;
   TraceRecord record_;
+  LongRetentions retentions_;
 };
 
 }  // namespace

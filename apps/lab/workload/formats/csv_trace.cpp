@@ -1,6 +1,7 @@
 /// libCacheSim's CSV (github.com/1a1a11a/libCacheSim): one request per row, with a time in seconds, the object's name
 /// and its size. An object is a prompt of `size` tokens that it shares with no other object, so a hit is the same
 /// object again. Columns are named by a heading or by TraceOptions::columns; by default they are time, object, size.
+#include "../csv_cells.h"
 #include "../line_trace.h"
 #include "../objects.h"
 #include "../shown.h"
@@ -23,22 +24,16 @@ constexpr std::array<const char*, kColumns> kName = {"time", "id", "size", "tena
 /// Column numbers from 1; 0: no such column.
 using Columns = std::array<std::size_t, kColumns>;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return out;
-}
-
 /// Returns the column for a name in a heading.
-std::size_t column_named(std::string_view heading) {
-  const std::string name = lower(heading);
+std::size_t column_named(const std::string& name) {
   const auto is = [&](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&](const char* each) { return name == each; });
   };
-  if (is({"time", "timestamp", "clock_time", "ts"})) return kTime;
-  if (is({"id", "obj", "object", "obj_id", "object_id", "key"})) return kId;
-  if (is({"size", "obj_size", "object_size", "length", "tokens"})) return kSize;
-  if (is({"tenant", "tenant_id", "ns", "namespace"})) return kTenant;
+  if (is({"time", "timestamp", "clocktime", "ts", "arrival", "arrivaltime", "arrivedat", "date", "datetime", "at"}))
+    return kTime;
+  if (is({"id", "obj", "object", "objid", "objectid", "key"})) return kId;
+  if (is({"size", "objsize", "objectsize", "length", "tokens"})) return kSize;
+  if (is({"tenant", "tenantid", "ns", "namespace"})) return kTenant;
   return kColumns;
 }
 
@@ -70,18 +65,24 @@ class CsvTrace final : public LineTrace {
   CsvTrace(std::unique_ptr<LineReader> lines, Columns columns, const TraceOptions& options)
       : LineTrace(std::move(lines)), columns_(columns), given_(columns[kId] != 0), objects_(options) {}
 
+  std::vector<std::string> notes() const override {
+    if (heading_.empty()) return {};
+    return {"the heading (" + heading_ +
+            ") names no time that is known, so all times are 0; --columns time=1,id=2,size=3 "
+            "says which column it is"};
+  }
+
  private:
   Taken take(std::string_view text, TraceRecord& record) override {
     const bool first = std::exchange(first_, false);
-    if (first) {
-      for (const char mark : {'\t', ',', '|', ';'})
-        if (text.find(mark) != text.npos) {
-          separator_ = mark;
-          break;
-        }
-    }
-    split(text);
+    cells_.split(text);
     if (first && heading()) return {Line::other};
+    if (first && !given_ && cells_.may_be_heading())
+      return {Line::request,
+              LineProblem{1,
+                          "is a heading without a known column for the object or the size; expected id and size, or "
+                          "--columns time=1,id=2,size=3; a file of lengths, without objects or prompts, is read as "
+                          "lengths:FILE"}};
     if (first && !given_) columns_ = {1, 2, 3, 0};
     for (std::size_t i = 0; i < kColumns; ++i)
       if (columns_[i] > cells_.size())
@@ -98,11 +99,9 @@ class CsvTrace final : public LineTrace {
     };
     if (columns_[kTime] != 0) {
       const std::string_view cell = cells_[columns_[kTime] - 1];
-      double seconds = 0;
-      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), seconds);
-      if (error != std::errc() || end != cell.data() + cell.size() || !(seconds >= 0 && seconds <= 1e12))
-        return wrong(kTime, "seconds from 0 to 1000000000000");
-      const auto at = static_cast<std::uint64_t>(std::llround(seconds * 1000));
+      const auto seconds = seconds_of(cell);
+      if (!seconds) return wrong(kTime, "seconds from 0 to 1000000000000, or a date such as 2024-05-10 00:00:00.5");
+      const auto at = static_cast<std::uint64_t>(std::llround(*seconds * 1000));
       if (!first_ms_) first_ms_ = at;
       record.time_ms = at - std::min(at, *first_ms_);
     }
@@ -119,31 +118,18 @@ class CsvTrace final : public LineTrace {
     return {};
   }
 
-  void split(std::string_view text) {
-    cells_.clear();
-    for (;;) {
-      std::string_view cell = text.substr(0, text.find(separator_));
-      text.remove_prefix(std::min(text.size(), cell.size() + 1));
-      const bool last = cell.data() + cell.size() == text.data() + text.size();
-      while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
-      while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
-      if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
-      cells_.push_back(cell);
-      if (last) return;
-    }
-  }
-
   /// Returns true if the first line names the columns: none of its cells begins with a digit.
   bool heading() {
-    for (const std::string_view cell : cells_)
-      if (!cell.empty() && ((cell[0] >= '0' && cell[0] <= '9') || cell[0] == '-')) return false;
+    if (!cells_.may_be_heading()) return false;
     if (given_) return true;
     Columns found{};
     for (std::size_t i = 0; i < cells_.size(); ++i)
-      if (const std::size_t which = column_named(cells_[i]); which < kColumns && found[which] == 0)
+      if (const std::size_t which = column_named(cells_.name(i)); which < kColumns && found[which] == 0)
         found[which] = i + 1;
     if (found[kId] == 0 || found[kSize] == 0) return false;
     columns_ = found;
+    if (found[kTime] > 0) return true;
+    for (std::size_t i = 0; i < cells_.size(); ++i) heading_ += (i ? ", " : "") + shown(cells_[i]);
     return true;
   }
 
@@ -151,8 +137,8 @@ class CsvTrace final : public LineTrace {
 
   Columns columns_;
   bool given_, first_ = true;
-  char separator_ = ',';
-  std::vector<std::string_view> cells_;
+  CsvCells cells_;
+  std::string heading_;  ///< the names of the columns, if none of them is a time
   Objects<std::string> objects_;
   std::optional<std::uint64_t> first_ms_;
 };

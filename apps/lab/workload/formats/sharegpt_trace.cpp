@@ -1,12 +1,10 @@
 /// ShareGPT-like JSON: a list of conversations, or one per line. Each has its messages under `conversations` (`from`,
-/// `value`) or `messages` (`role`, `content`). Makes a request for each answer, whose prompt is the whole conversation
-/// before it. The file has no times: TraceOptions::conversations conversations are open at a time and take turns, one
-/// request every 100 ms; when one ends, the next of the file begins.
+/// `value`) or `messages` (`role`, `content`); chat_text.h has the shapes of messages. Makes a request for each answer,
+/// whose prompt is the whole conversation before it. The file has no times: TraceOptions::conversations conversations
+/// are open at a time and take turns, one request every 100 ms; when one ends, the next of the file begins.
+#include "../chat_text.h"
 #include "../json_objects.h"
-#include "../shown.h"
-#include "../text.h"
 #include "../trace_formats.h"
-#include "../words.h"
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
@@ -21,19 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kGapMs = 100;
-
-/// The tokens of a conversation, and where each answer begins and ends.
-struct Conversation {
-  std::vector<Token> tokens;
-  std::vector<std::pair<std::size_t, std::size_t>> answers;
-  std::size_t next_answer = 0;
-};
-
-const json* find_of(const json& object, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const auto at = object.find(name); at != object.end()) return &*at;
-  return nullptr;
-}
 
 class ShareGptTrace final : public TraceReader {
  public:
@@ -72,7 +57,13 @@ class ShareGptTrace final : public TraceReader {
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes{fmt::format(
         "words stand for tokens ({} different), and the times are invented: {} take turns, one request every {} ms",
-        grouped(words_.known()), plural(open_, "conversation"), kGapMs)};
+        grouped(chat_.known()), plural(open_, "conversation"), kGapMs)};
+    if (unanswered_ > 0)
+      notes.push_back(plural(unanswered_, "last question") +
+                      " without an answer left out; requests as they were sent are read as openai:FILE");
+    if (chat_.media() > 0)
+      notes.push_back(plural(chat_.media(), "part") +
+                      " of messages that are no text (images, audio) stand as a few tokens each");
     if (silent_ > 0) notes.push_back(fmt::format("{} without an answer left out", plural(silent_, "conversation")));
     return notes;
   }
@@ -99,7 +90,11 @@ class ShareGptTrace final : public TraceReader {
 
   json parsed() {
     try {
-      return json::parse(text_);
+      bool deep = false;
+      json object = json::parse(text_, shallow(deep));
+      if (!deep) return object;
+      parse_at_ = 0;
+      parse_why_ = "nested deeper than 64 levels";
     } catch (const json::parse_error& error) {
       parse_at_ = error.byte > 0 ? error.byte - 1 : 0;
       parse_why_ = "not JSON; expected an object with the messages of a conversation";
@@ -112,37 +107,17 @@ class ShareGptTrace final : public TraceReader {
 
   /// Takes a conversation from JSON. Returns an error message, or nothing.
   std::string take(const json& object, Conversation& now) {
-    const json* messages = find_of(object, {"conversations", "conversation", "messages"});
+    const json* messages = member_of(object, {"conversations", "conversation", "messages"});
     if (messages == nullptr || !messages->is_array())
       return "has no list of messages; expected 'conversations' or 'messages'";
-    std::size_t number = 0;
-    for (const json& message : *messages) {
-      ++number;
-      if (!message.is_object()) return fmt::format("message {} is not an object", number);
-      const json *from = find_of(message, {"from", "role"}), *value = find_of(message, {"value", "content"});
-      if (from == nullptr || !from->is_string())
-        return fmt::format("message {} has no author; expected 'from' or 'role'", number);
-      if (value == nullptr || !value->is_string())
-        return fmt::format("message {} has no text; expected 'value' or 'content'", number);
-      const auto& name = from->get_ref<const std::string&>();
-      const bool answer = name == "gpt" || name == "assistant" || name == "chatgpt" || name == "bing" || name == "bard";
-      if (!answer && name != "human" && name != "user" && name != "system" && name != "tool" && name != "function")
-        return fmt::format("message {} is from '{}'; expected human, user, gpt, assistant, system or tool", number,
-                           shown(name));
-      // A model's template puts marks between messages, so that no message runs into the next.
-      words_.append(answer ? "\x01" : "\x02", now.tokens);
-      const std::size_t begin = now.tokens.size();
-      words_.append(value->get_ref<const std::string&>(), now.tokens);
-      if (now.tokens.size() > kMaxPromptTokens)
-        return fmt::format("the conversation has more than {} words", kMaxPromptTokens);
-      if (answer && begin > 1) now.answers.emplace_back(begin, now.tokens.size());
-    }
+    if (std::string problem = chat_.take(*messages, now); !problem.empty()) return problem;
+    unanswered_ += !now.answers.empty() && now.last_end < now.tokens.size();
     return {};
   }
 
   JsonObjects objects_;
-  std::uint64_t open_, requests_ = 0, silent_ = 0;
-  Words words_;
+  std::uint64_t open_, requests_ = 0, silent_ = 0, unanswered_ = 0;
+  ChatText chat_;
   std::deque<Conversation> talking_;
   bool ended_ = false;
   std::optional<Error> failed_;

@@ -145,8 +145,13 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
       {"42", "the line is 42; expected an object"},
       {"null", "the line is null; expected an object"},
       {R"("timestamp")", "the line is \"timestamp\"; expected an object"},
-      {"{}", "'timestamp' is missing"},
-      {R"({"timestamp": 0, "input_length": 5, "output_length": 1})", "'hash_ids' is missing"},
+      {"{}", "'input_length' is missing"},
+      {R"({"input_length": 5, "output_length": 1, "hash_ids": [1]})", "'timestamp' is missing"},
+      {R"({"timestamp": 0, "input_length": 5, "output_length": 1, "hash_idz": [1]})",
+       "'hash_ids' is missing; is 'hash_idz' a misspelling of it?"},
+      {R"({"timestamp": 0, "input_length": 5, "output_lenght": 1, "hash_ids": [1]})",
+       "'output_length' is missing; is 'output_lenght' a misspelling of it?"},
+      {R"({"timestamp": 0, "created_time": 0})", "'timestamp' is there twice"},
       {R"({"timestamp": 0, "input_lenght": 5, "output_length": 1, "hash_ids": [1]})",
        "'input_length' is missing; is 'input_lenght' a misspelling of it?"},
       {line_of("0", "-3", "1", "[1]"), "'input_length' is -3; " + count},
@@ -169,8 +174,7 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
       {line_of("0", "007", "1", "[1]"), not_json},
       {line_of("0", "5", "-1", "[1]"), "'output_length' is -1; " + count},
       {line_of("0", "5", "99999999999", "[1]"), "'output_length' is 99999999999; " + count},
-      {line_of("-1", "5", "1", "[1]"), "'timestamp' is -1; expected a whole number of milliseconds from 0 to "},
-      {line_of("0.5", "5", "1", "[1]"), "'timestamp' is 0.5; expected a whole number of milliseconds"},
+      {line_of("-1", "5", "1", "[1]"), "'timestamp' is -1; expected a number of milliseconds from 0 to "},
       {line_of("18446744073709551615", "5", "1", "[1]"), "'timestamp' is 18446744073709551615; expected"},
       {line_of("0", "5", "1", "1"), "'hash_ids' is 1; expected a list of whole numbers"},
       {line_of("0", "5", "1", "{}"), "'hash_ids' is an object; expected a list"},
@@ -178,12 +182,10 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
       {line_of("0", "5", "1", "[]"), "'hash_ids' has 0 ids; 'input_length' 5 needs 1, one per 512 tokens"},
       {line_of("0", "513", "1", "[1]"), "'hash_ids' has 1 id; 'input_length' 513 needs 2"},
       {line_of("0", "20000000", "1", "[1, 2]"), "'hash_ids' has 2 ids; 'input_length' 20000000 needs 39063, one per"},
-      {line_of("0", "5", "1", "[1, -2]"), "id 2 of 'hash_ids' is -2; expected a whole number from 0 to "},
       {line_of("0", "5", "1", "[1.5]"), "id 1 of 'hash_ids' is 1.5; expected"},
-      {line_of("0", "5", "1", "[36028797018963968]"), "id 1 of 'hash_ids' is 36028797018963968; expected"},
       {line_of("0", "5", "1", "[[1]]"), "id 1 of 'hash_ids' is a list; expected"},
       {line_of("0", "5", "1", "[{}]"), "id 1 of 'hash_ids' is an object; expected"},
-      {line_of("0", "5", "1", R"(["1"])"), "id 1 of 'hash_ids' is \"1\"; expected"},
+      {line_of("0", "5", "1", R"([""])"), "id 1 of 'hash_ids' is \"\"; expected a whole number or a text"},
       {R"({"timestamp": 0, "timestamp": 0})", "'timestamp' is there twice; expected it once"},
       {R"({"hash_ids": [1], "hash_ids": [1]})", "'hash_ids' is there twice"},
       {R"({"time\u0073tamp": 0, "timestamp": 0})", "'timestamp' is there twice"},
@@ -207,7 +209,85 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
     CHECK(error.size() < path.size() + 250);
     for (const char c : error) CHECK((c >= ' ' && c <= '~'));
   }
-  CHECK(first_error(folder.write(nested(7) + "\n")).find("'timestamp' is missing") != std::string::npos);
+  CHECK(first_error(folder.write(nested(7) + "\n")).find("'input_length' is missing") != std::string::npos);
+}
+
+TEST_CASE("ids are names: hashes of 64 bits, signed numbers and texts are equal where they are equal") {
+  const auto ids_of = [](const std::string& list) {
+    MooncakeLine line;
+    REQUIRE_FALSE(line.read(line_of("0", "1024", "1", list)));
+    return line.hash_ids;
+  };
+  for (const char* same : {"[-3, 3]", "[18446744073709551615, 1]", R"(["9f86d081884c7d65", "a1"])"}) {
+    CAPTURE(same);
+    CHECK(ids_of(same) == ids_of(same));
+    CHECK(ids_of(same)[0] != ids_of(same)[1]);
+    for (const std::uint64_t id : ids_of(same)) CHECK(id <= ~std::uint64_t{0} / kMooncakeBlock);
+  }
+  CHECK(ids_of("[-3, 3]")[0] != ids_of("[-4, 3]")[0]);
+  CHECK(ids_of("[-3, 509]")[0] != 509);
+  CHECK(ids_of(R"(["12", "21"])")[0] != ids_of(R"(["21", "12"])")[0]);
+  CHECK(ids_of("[7, 36028797018963967]") == std::vector<std::uint64_t>{7, 36028797018963967});
+}
+
+TEST_CASE("times with fractions, the other names, and lines without lengths of answers or ids") {
+  const Folder folder;
+  auto trace =
+      open_trace(folder.write(R"({"created_time": 2000.5, "input_tokens": 512, "output_tokens": 4, "hash_ids": [1]})"
+                              "\n"
+                              R"({"timestamp": 2001.0, "input_length": 600})"
+                              "\n"
+                              R"({"timestamp": 2002, "input_length": 600})"
+                              "\n"));
+  REQUIRE(trace);
+  ClientRequest first, second, third;
+  REQUIRE(next_good(**trace, first));
+  REQUIRE(next_good(**trace, second));
+  REQUIRE(next_good(**trace, third));
+  CHECK(first.arrival_ms == 2001);
+  CHECK(first.output_tokens == 4);
+  CHECK(first.prompt.size() == 512);
+  CHECK(second.prompt.size() == 600);
+  CHECK(second.prompt != third.prompt);
+  const auto notes = (*trace)->notes();
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].starts_with("2 requests have lengths and no hash_ids"));
+  CHECK(notes[1].starts_with("2 requests have no output_length"));
+}
+
+TEST_CASE(
+    "a turn of a session without a time comes its delay after the turn before, and turns of sessions are by time") {
+  const Folder folder;
+  auto trace = open_trace(
+      folder.write(R"({"session_id": "a", "timestamp": 0, "input_length": 512, "output_length": 5, "hash_ids": [1]})"
+                   "\n"
+                   R"({"session_id": "a", "delay": 2000, "input_length": 1024, "output_length": 5, "hash_ids": [1, 2]})"
+                   "\n"
+                   R"({"session_id": 7, "timestamp": 100, "input_length": 512, "output_length": 5, "hash_ids": [9]})"
+                   "\n"
+                   R"({"session_id": 7, "delay": 50, "input_length": 512, "output_length": 5, "hash_ids": [8]})"
+                   "\n"));
+  REQUIRE(trace);
+  std::vector<std::uint64_t> times, turns;
+  for (ClientRequest request; next_good(**trace, request);) {
+    times.push_back(request.arrival_ms);
+    turns.push_back(request.turn);
+  }
+  CHECK(times == std::vector<std::uint64_t>{0, 100, 150, 2000});
+  CHECK(turns == std::vector<std::uint64_t>{1, 1, 2, 2});
+  const auto notes = (*trace)->notes();
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].starts_with("2 turns have no time"));
+  CHECK(notes[1].starts_with("1 turn begin with another id"));
+}
+
+TEST_CASE("a file of no format is refused with what was found and the nearest format") {
+  const Folder folder;
+  const auto error = [&](const std::string& content) { return open_trace(folder.write(content)).error().text; };
+  CHECK(error("hello\n").find("is of no format that is known; it begins with 'hello'") != std::string::npos);
+  CHECK(error("{\"a\": 1}\n").find("The nearest is mooncake, lines like {\"timestamp\"") != std::string::npos);
+  CHECK(error("a,b,c\n1,2,3\n").find("The nearest is csv") != std::string::npos);
+  CHECK(error("INFO Received request x\n").find("python3 -m canopy.logs") != std::string::npos);
 }
 
 TEST_CASE("a trace is named by its path, or by its format and its path") {
@@ -242,7 +322,9 @@ TEST_CASE("the line with the error is named exactly") {
 
 TEST_CASE("an error ends the trace") {
   const Folder folder;
-  const auto trace = open_good(folder.write("x\n" + line_of("0", "1", "1", "[1]")));
+  const auto trace = open_good(folder.write(R"({"timestamp": x})"
+                                            "\n" +
+                                            line_of("0", "1", "1", "[1]")));
   ClientRequest request;
   const auto first = trace->next(request), second = trace->next(request);
   REQUIRE(!first);
@@ -319,8 +401,10 @@ TEST_CASE("ids stand for blocks of the size that was named, and another count of
   MooncakeLine line;
   CHECK(line.read(line_of("0", "0", "1", "[1]"))->column == 57);
   CHECK_FALSE(line.read(line_of("0", "0", "1", "[]")));
-  // An id's block must not begin beyond 2^64.
-  CHECK(MooncakeLine(2).read(line_of("0", "1", "1", "[18446744073709551615]")));
+  // An id's block must not begin beyond 2^64: what is larger is a name, and its print is not.
+  MooncakeLine two(2);
+  CHECK_FALSE(two.read(line_of("0", "1", "1", "[18446744073709551615]")));
+  CHECK(two.hash_ids.front() <= ~std::uint64_t{0} / 2);
   CHECK_FALSE(MooncakeLine(1).read(line_of("0", "1", "1", "[18446744073709551615]")));
 }
 

@@ -242,7 +242,7 @@ TEST_CASE("conversations: a request for each answer, and they take turns") {
   CHECK(one.records[1].turn == 2);
 
   CHECK(error_of("sharegpt", "[\n {\"conversations\": [{\"from\": \"human\"}]}]") ==
-        ":2:2: message 1 has no text; expected 'value' or 'content'");
+        ":2:2: message 1 has no text; expected 'value', 'content' or 'tool_calls'");
   CHECK(error_of("sharegpt", "[\n {\"conversations\": [\n{\"from\": \"hu}\"]}]").starts_with(":3:"));
   CHECK(error_of("sharegpt", "[\n {\"conversations\":\n [}]}").starts_with(":3:3: not JSON"));
   CHECK(error_of("sharegpt", "[\n {\"a\": 1e999}]").starts_with(":2:2: a number that is too large"));
@@ -251,6 +251,134 @@ TEST_CASE("conversations: a request for each answer, and they take turns") {
   CHECK(error_of("sharegpt", "[ ") == ":1:3: the file ends within its list; was it cut off?");
   CHECK(error_of("sharegpt", "x") == ":1:1: 'x'; expected an object, alone on its line or in a list");
   CHECK(error_of("sharegpt", "[]").starts_with(": has no answers; expected conversations like"));
+}
+
+TEST_CASE("conversations of agents: calls of tools, parts and reasoning are text, images are noted") {
+  const Folder folder;
+  const Read all = read("sharegpt:" + folder.write(R"({"messages": [
+    {"role": "developer", "content": "be kind"}, {"role": "user", "content": [{"type": "text", "text": "see"},
+      {"type": "image_url", "image_url": {"url": "x.png"}}]},
+    {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "read", "arguments": "{}"}}]},
+    {"role": "tool", "content": "line one"}, {"role": "assistant", "reasoning_content": "hm", "content": "done"},
+    {"role": "user", "content": "and now"}]})"));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 2);
+  const auto &first = all.records[0], &second = all.records[1];
+  REQUIRE(second.tokens.size() > first.tokens.size() + first.answer.size());
+  CHECK(std::equal(first.tokens.begin(), first.tokens.end(), second.tokens.begin()));
+  CHECK(std::equal(first.answer.begin(), first.answer.end(),
+                   second.tokens.begin() + static_cast<std::ptrdiff_t>(first.tokens.size())));
+  CHECK(first.answer.size() > 5);  // the call with its name
+  REQUIRE(all.notes.size() == 3);
+  CHECK(all.notes[1].starts_with("1 last question without an answer left out"));
+  CHECK(all.notes[2].starts_with("1 part of messages"));
+}
+
+TEST_CASE("requests as they were sent: each body is one request") {
+  const Folder folder;
+  const std::string system = R"({"role": "system", "content": "answer in one word"})";
+  const auto body = [&](const std::string& question, const std::string& more = "") {
+    return R"({"model": "m", "messages": [)" + system + R"(, {"role": "user", "content": ")" + question + "\"}]" +
+           more + "}";
+  };
+  const auto batch = [&](const std::string& inner) { return R"({"custom_id": "r", "body": )" + inner + "}\n"; };
+  // Nothing names the format: the first line does.
+  const Read all = read(folder.write(batch(body("a colour")) + batch(body("a town")) + batch(body("a colour")) +
+                                     batch(body("a colour", R"(, "cache_salt": "x")")) +
+                                     batch(R"({"model": "other", "prompt": ["one", "two"]})") +
+                                     batch(R"({"model": "m", "prompt": [1, 2, 3], "timestamp": 7.4})")));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 7);
+  CHECK(all.records[0].tokens == all.records[2].tokens);
+  CHECK(all.records[0].tokens != all.records[1].tokens);
+  CHECK(all.records[3].space == "salt=\"x\"");
+  CHECK(all.records[4].space == "model=\"other\"");
+  CHECK(all.records[4].tokens != all.records[5].tokens);
+  CHECK(all.records[6].tokens == std::vector<Token>{1, 2, 3});
+  CHECK(all.records[6].time_ms == 7);
+  REQUIRE(all.notes.size() == 3);
+  CHECK(all.notes[1].starts_with("the times of 6 requests are invented"));
+  CHECK(all.notes[2].starts_with("7 requests have no answer"));
+  check_import(all.records);
+  const Read inputs = read(folder.write("{\n \"data\": [\n  {\"session_id\": \"s\", \"payloads\": [\n" + body("a") +
+                                        ",\n" + body("b") + "\n]}]}\n"));
+  CHECK(inputs.error == "");
+  CHECK(inputs.records.size() == 2);
+  const Read ended = read("openai:" + folder.write(R"({"messages": [{"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b c"}]})"));
+  REQUIRE(ended.records.size() == 1);
+  CHECK(ended.records[0].answer.size() == 2);
+  const std::string deep =
+      R"({"messages": [{"role": "user", "content": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}]}";
+  CHECK(error_of("openai", deep) == ":1:1: is nested deeper than 64 levels");
+  CHECK(error_of("sharegpt", deep) == ":1:1: nested deeper than 64 levels");
+  CHECK(error_of("openai", R"({"model": "m"})").starts_with(":1:1: has no prompt; expected 'messages'"));
+  CHECK(error_of("openai", R"({"prompt": [1, -2]})").starts_with(":1:1: has a token id that is no whole number"));
+  CHECK(error_of("openai", "").starts_with(": has no requests; expected lines like"));
+}
+
+TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one conversation only") {
+  const Folder folder;
+  const std::string one =
+      R"({"id": "t", "block_size": 64, "hash_id_scope": "local", "requests": [
+      {"t": 0.0, "model": "m", "in": 192, "out": 10, "hash_ids": [1, 2, 3]},
+      {"t": 9.0, "model": "m", "in": 300, "out": 12, "hash_ids": [1, 2, 3, 4]},
+      {"t": 2.0, "type": "subagent", "requests": [{"t": 2.0, "model": "m", "in": 192, "out": 5, "hash_ids": [1, 2, 50]}]}]})";
+  const Read all = read(folder.write(one));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 3);
+  CHECK(all.records[1].time_ms == 2000);
+  CHECK(all.records[1].ids[1] == all.records[0].ids[1]);
+  CHECK(all.records[1].ids[2] != all.records[0].ids[2]);
+  CHECK(all.records[2].length() == 300);
+  CHECK(all.records[2].ids.size() == 5);
+  CHECK(all.notes.size() == 2);
+  check_import(all.records);
+  const Read two = read(folder.write(one + "\n" + one));
+  REQUIRE(two.records.size() == 6);
+  CHECK(two.records[0].ids != two.records[1].ids);
+  CHECK(error_of("agents", R"({"requests": [{"t": 1, "in": 640, "hash_ids": [1]}]})") ==
+        ":1:1: request 1 has 1 ids; 640 tokens need 10, one for each 64; see --block-size");
+}
+
+TEST_CASE("lengths without prompts: Azure's and BurstGPT's share nothing, and a note says so") {
+  const Folder folder;
+  for (const char* content :
+       {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
+        "2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55\n",
+        "\xEF\xBB\xBFTimestamp,Model,Request tokens,Response tokens\n5,m,374,44\n9.3145,m,396,109\n"
+        "9.5419,m,879,55\n"}) {
+    const Read all = read(folder.write(content));
+    CHECK(all.error == "");
+    REQUIRE(all.records.size() == 3);
+    CHECK(all.records[1].time_ms >= 4314);
+    CHECK(all.records[1].time_ms <= 4315);
+    CHECK(all.records[2].time_ms >= 4541);
+    CHECK(all.records[2].time_ms <= 4542);
+    CHECK(all.records[2].length() == 879);
+    CHECK(all.records[2].output_tokens == 55);
+    CHECK(all.records[0].ids[0] != all.records[1].ids[0]);
+    REQUIRE(all.notes.size() == 1);
+    CHECK(all.notes[0].find("no hit rate can come of it") != std::string::npos);
+    check_import(all.records);
+  }
+  CHECK(error_of("csv", "TIMESTAMP,ContextTokens\n1,2\n").find("is read as lengths:FILE") != std::string::npos);
+  CHECK(error_of("lengths", "TIMESTAMP,ContextTokens\nyesterday,2\n").starts_with(":2:1: the time is 'yesterday'"));
+}
+
+TEST_CASE("a CSV's times: dates, a byte order mark, and a heading without a time is noted") {
+  const Folder folder;
+  const Read marked = read("csv:" + folder.write("\xEF\xBB\xBFtimestamp,id,size\n3,a,32\n10,a,32\n"));
+  REQUIRE(marked.records.size() == 2);
+  CHECK(marked.records[1].time_ms == 7000);
+  const Read dates =
+      read("csv:" + folder.write("date,id,size\n2024-02-28T23:59:59+00:00,a,32\n2024-02-29T01:00:00.5+01:00,a,32\n"));
+  CHECK(dates.error == "");
+  REQUIRE(dates.records.size() == 2);
+  CHECK(dates.records[1].time_ms == 1500);
+  const Read none = read("csv:" + folder.write("when,id,size\n3,a,32\n"));
+  REQUIRE(none.notes.size() == 1);
+  CHECK(none.notes[0].starts_with("the heading (when, id, size) names no time"));
 }
 
 TEST_CASE("words: equal words are equal tokens, and no text is lost") {

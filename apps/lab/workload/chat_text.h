@@ -1,0 +1,51 @@
+#pragma once
+
+#include "words.h"
+
+#include <canopy/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace canopy::workload {
+
+/// The tokens of a conversation, and where each answer begins and ends.
+struct Conversation {
+  std::vector<Token> tokens;
+  std::vector<std::pair<std::size_t, std::size_t>> answers;
+  std::size_t next_answer = 0;
+  std::size_t last_end = 0;  ///< Behind the last answer; what follows has no answer.
+};
+
+/// Makes tokens of the messages of conversations, in the shapes that clients send: an author (`from` or `role`), a text
+/// (`value` or `content`), or a list of parts, or no text but calls of tools. Everything that a model would read is in
+/// the tokens: calls, reasoning, names of tools. A part that is no text (an image) stands as the print of what it is.
+class ChatText {
+ public:
+  /// Appends the messages of a list. Returns an error message, or nothing.
+  std::string take(const nlohmann::json& messages, Conversation& to);
+  /// Appends a text or a JSON value as its text, behind a mark.
+  void append(const nlohmann::json& value, std::vector<Token>& to);
+
+  std::size_t known() const { return words_.known(); }
+  std::uint64_t media() const { return media_; }  ///< parts that are no text
+
+ private:
+  std::string take_message(const nlohmann::json& message, std::size_t number, Conversation& to);
+  void append_content(const nlohmann::json& content, std::vector<Token>& to);
+
+  Words words_;
+  std::uint64_t media_ = 0;
+};
+
+/// Returns a callback for json::parse that leaves out what is nested too deep for a recursion, and sets `deep` to true.
+nlohmann::json::parser_callback_t shallow(bool& deep);
+
+/// Returns the first of the named members that `object` has and that is not null; nullptr if there is none.
+const nlohmann::json* member_of(const nlohmann::json& object, std::initializer_list<const char*> names);
+
+}  // namespace canopy::workload

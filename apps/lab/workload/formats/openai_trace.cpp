@@ -1,0 +1,181 @@
+/// Requests as they were sent to a server, one a line or in a list: OpenAI's batch files (`body`), bodies alone
+/// (`messages`, `prompt` or `input`), inputs.json of AIPerf and GenAI-Perf (`data` of `payloads` or `payload`), lines
+/// with `text_input`. Each is one request: its prompt is all of the messages. A text stands for tokens by words.h; a
+/// prompt of token ids is taken as it is. `cache_salt` and a model other than the first become the namespace.
+#include "../chat_text.h"
+#include "../json_objects.h"
+#include "../text.h"
+#include "../trace_formats.h"
+
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace canopy::workload {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kSentGapMs = 100;
+constexpr double kMostSentMs = 1e15;
+
+class OpenAITrace final : public TraceReader {
+ public:
+  explicit OpenAITrace(std::unique_ptr<LineReader> lines) : objects_(std::move(lines)) {}
+
+  Result<bool> next(TraceRecord& record) override {
+    if (failed_) return *failed_;
+    while (ready_.empty()) {
+      auto got = objects_.next(text_);
+      if (got && !*got && requests_ == 0)
+        got = Error{
+            objects_.lines().path() +
+            ": has no requests; expected lines like {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}]}"};
+      if (!got) failed_ = got.error();
+      if (!got || !*got) return got;
+      bool deep = false;
+      const json object = json::parse(text_, shallow(deep), false);
+      std::string problem = object.is_discarded() ? "not JSON; expected the body of a request" : take(object);
+      if (deep) problem = "is nested deeper than 64 levels";
+      if (problem.empty()) continue;
+      failed_ = Error{objects_.place(0) + ": " + std::move(problem)};
+      return *failed_;
+    }
+    record = std::move(ready_.front());
+    ready_.pop_front();
+    return true;
+  }
+  Doubts doubts() const override { return objects_.lines().doubts(); }
+  double progress() const override { return objects_.lines().progress(); }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    if (chat_.known() > 0)
+      notes.push_back(fmt::format("words stand for tokens ({} different)", grouped(chat_.known())));
+    if (untimed_ > 0)
+      notes.push_back(fmt::format("the times of {} are invented: one every {} ms, in the order of the file",
+                                  plural(untimed_, "request"), kSentGapMs));
+    if (unanswered_ > 0)
+      notes.push_back(plural(unanswered_, "request") + " have no answer in the file: their answers have 0 tokens here");
+    if (answered_ > 0)
+      notes.push_back(
+          plural(answered_, "request") +
+          " end with an answer, which is no part of the prompt; earlier answers are no requests of their own "
+          "(sharegpt:FILE makes a request of each)");
+    if (chat_.media() > 0)
+      notes.push_back(plural(chat_.media(), "part") +
+                      " of messages that are no text (images, audio) stand as a few tokens each");
+    return notes;
+  }
+
+ private:
+  /// Takes an object that is a request, or has one or several. Returns an error message, or nothing.
+  std::string take(const json& object) {  // at most as deep as shallow() lets an object be
+    const json* inner = member_of(object, {"body", "payload", "payloads", "data", "request"});
+    if (inner == nullptr || !(inner->is_object() || inner->is_array())) return take_body(object);
+    if (inner->is_object()) return take(*inner);
+    for (const json& each : *inner)
+      if (std::string problem = each.is_object() ? take(each) : "has an item that is no request"; !problem.empty())
+        return problem;
+    return {};
+  }
+
+  std::string take_body(const json& body) {
+    TraceRecord record;
+    place(body, record);
+    Conversation before;
+    for (const char* key : {"tools", "functions", "system", "instructions"})
+      if (const json* value = member_of(body, {key})) chat_.append(*value, before.tokens);
+    if (const json* messages = member_of(body, {"messages"}); messages != nullptr && messages->is_array()) {
+      if (std::string problem = chat_.take(*messages, before); !problem.empty()) return problem;
+      return push(std::move(before), record);
+    }
+    const json* prompt = member_of(body, {"prompt", "text_input", "input", "prompt_token_ids", "input_ids", "text"});
+    if (prompt == nullptr)
+      return "has no prompt; expected 'messages', 'prompt', 'input' or 'text_input', alone or in 'body' or 'payload'";
+    if (!prompt->is_array() || prompt->empty() || prompt->front().is_number())
+      return take_prompt(*prompt, before, record);
+    if (prompt->front().is_object() && member_of(prompt->front(), {"role", "type"}) != nullptr) {
+      if (std::string problem = chat_.take(*prompt, before); !problem.empty()) return problem;
+      return push(std::move(before), record);
+    }
+    for (const json& each : *prompt)
+      if (std::string problem = take_prompt(each, before, record); !problem.empty()) return problem;
+    return {};
+  }
+
+  /// Takes a prompt that is a text or a list of token ids.
+  std::string take_prompt(const json& prompt, Conversation now, const TraceRecord& record) {
+    if (prompt.is_string()) {
+      chat_.append(prompt, now.tokens);
+      return push(std::move(now), record);
+    }
+    if (!prompt.is_array()) return "has a prompt that is neither a text nor token ids";
+    for (const json& token : prompt) {
+      if (!token.is_number_unsigned() || token.get<std::uint64_t>() > std::numeric_limits<Token>::max())
+        return "has a token id that is no whole number from 0 to 4294967295";
+      now.tokens.push_back(token.get<Token>());
+    }
+    return push(std::move(now), record);
+  }
+
+  /// Takes what a body says besides its prompt.
+  void place(const json& body, TraceRecord& record) {
+    const json* time = member_of(body, {"timestamp"});
+    const bool known =
+        time != nullptr && time->is_number() && time->get<double>() >= 0 && time->get<double>() <= kMostSentMs;
+    record.time_ms = known ? static_cast<std::uint64_t>(std::llround(time->get<double>())) : 0;
+    has_time_ = known;
+    const json* answer = member_of(body, {"output_length", "output_tokens"});
+    if (answer != nullptr && answer->is_number_unsigned() && answer->get<std::uint64_t>() <= kMaxPromptTokens)
+      record.output_tokens = answer->get<std::uint32_t>();
+    if (const json* priority = member_of(body, {"priority"}); priority != nullptr && priority->is_number_integer())
+      record.priority = priority->get<std::int32_t>();
+    const json *salt = member_of(body, {"cache_salt"}), *model = member_of(body, {"model"});
+    if (model != nullptr && !first_model_) first_model_ = model->dump();
+    if (model != nullptr && model->dump() != *first_model_) record.space = "model=" + model->dump();
+    if (salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + salt->dump();
+  }
+
+  std::string push(Conversation now, TraceRecord record) {
+    if (now.tokens.size() > kMaxPromptTokens) return fmt::format("has more than {} words", kMaxPromptTokens);
+    const bool answered = now.last_end > 0 && now.last_end == now.tokens.size();
+    if (answered) {
+      const auto begin = now.tokens.begin() + static_cast<std::ptrdiff_t>(now.answers.back().first);
+      record.answer.assign(begin, now.tokens.end());
+      record.output_tokens = static_cast<std::uint32_t>(record.answer.size());
+      now.tokens.erase(begin, now.tokens.end());
+    }
+    answered_ += answered;
+    unanswered_ += record.output_tokens == 0 && !answered;
+    if (!has_time_) record.time_ms = kSentGapMs * requests_, ++untimed_;
+    record.tokens = std::move(now.tokens);
+    ready_.push_back(std::move(record));
+    ++requests_;
+    return {};
+  }
+
+  JsonObjects objects_;
+  ChatText chat_;
+  std::deque<TraceRecord> ready_;
+  std::optional<std::string> first_model_;
+  std::optional<Error> failed_;
+  std::uint64_t requests_ = 0, untimed_ = 0, answered_ = 0, unanswered_ = 0;
+  bool has_time_ = false;  ///< the body that is taken has a time
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TraceReader>> read_openai_trace(const std::string& path, const TraceOptions&) {
+  auto lines = LineReader::open(path);
+  if (!lines) return lines.error();
+  return std::unique_ptr<TraceReader>(std::make_unique<OpenAITrace>(std::move(*lines)));
+}
+
+}  // namespace canopy::workload
