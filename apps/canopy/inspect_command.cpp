@@ -84,6 +84,7 @@ Result<std::unique_ptr<Past>> read_parts(const std::string& path, const std::str
   const Recording& file = *past->recording;
   past->mirror = Mirror(file.header());
   past->mirror.learn();
+  past->history.keep_all_spans();
   take(file, past->mirror, 0, file.commits(), &past->history);
   past->history.forget_mirror();
   past->doubts = file.doubts();
@@ -102,11 +103,6 @@ Result<std::unique_ptr<Past>> read_parts(const std::string& path, const std::str
   past->range = figures_of(part, {});
   if (range->first > past->history.all().first)
     past->range.first_us = before_us;  // the first operation took the time since the one before it
-  // Requests that began before the range had locks in it too.
-  const RangeFigures around = figures_of(past->history, *range);
-  for (TenantFigures& tenant : past->range.tenants)
-    for (const TenantFigures& same : around.tenants)
-      if (same.name == tenant.name) tenant.locked_us = same.locked_us;
   past->has_range = true;
   return past;
 }

@@ -1,13 +1,21 @@
 #include "bucket.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace canopy::inspector {
 
-Counts& Bucket::of(std::uint32_t row) {
+TenantCounts& Bucket::tenant(std::uint32_t row) {
   const auto at = std::ranges::lower_bound(tenants, row, {}, &TenantCounts::row);
-  if (at != tenants.end() && at->row == row) return at->counts;
-  return tenants.insert(at, TenantCounts{row, {}})->counts;
+  if (at != tenants.end() && at->row == row) return *at;
+  return *tenants.insert(at, TenantCounts{row, {}, 0});
+}
+
+std::uint64_t& Bucket::missed_of(std::uint32_t row, std::uint32_t reason) {
+  const auto place = [](const TenantMissed& each) { return std::pair(each.row, each.reason); };
+  const auto at = std::ranges::lower_bound(tenants_missed, std::pair(row, reason), {}, place);
+  if (at != tenants_missed.end() && place(*at) == std::pair(row, reason)) return at->tokens;
+  return tenants_missed.insert(at, TenantMissed{row, reason, 0})->tokens;
 }
 
 void Bucket::pay(const PaidTokens& more) {
@@ -28,7 +36,11 @@ void Bucket::add(const Bucket& next) {
   for (std::size_t i = 0; i < traffic.size(); ++i) traffic[i] += next.traffic[i];
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] += next.kept[i];
   running = next.running;
-  for (const TenantCounts& each : next.tenants) of(each.row) += each.counts;
+  for (const TenantCounts& each : next.tenants) {
+    TenantCounts& sum = tenant(each.row);
+    sum.counts += each.counts, sum.locked_us += each.locked_us;
+  }
+  for (const TenantMissed& each : next.tenants_missed) missed_of(each.row, each.reason) += each.tokens;
   for (const PaidTokens& each : next.paid) pay(each);
   other_paid += next.other_paid;
   pools = next.pools;

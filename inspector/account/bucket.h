@@ -25,6 +25,13 @@ struct CommitRange {
 struct TenantCounts {
   std::uint32_t row = 0;
   Counts counts;
+  std::uint64_t locked_us = 0;  ///< see counts.h
+};
+
+/// Missed tokens of a tenant for one reason.
+struct TenantMissed {
+  std::uint32_t row = 0, reason = 0;
+  std::uint64_t tokens = 0;
 };
 
 /// Tokens that left one tenant for another. Numbers of Mirror::tenants() or, if no tenant has a share, rows of
@@ -48,8 +55,9 @@ struct Bucket {
   std::array<std::uint64_t, kEvictionCauses> evicted{};  ///< tokens, by EvictionCause
   TrafficCounts traffic{};
   KeptCounts kept{};
-  std::uint32_t running = 0;          ///< requests, at the end
-  std::vector<TenantCounts> tenants;  ///< only those with a count, by row
+  std::uint32_t running = 0;                 ///< requests, at the end
+  std::vector<TenantCounts> tenants;         ///< only those with a count, by row
+  std::vector<TenantMissed> tenants_missed;  ///< only those with a count, by row and reason
   static constexpr std::size_t kMostPaid = 64;
   std::vector<PaidTokens> paid;  ///< in no particular order, at most kMostPaid pairs
   std::uint64_t other_paid = 0;  ///< tokens of all other pairs
@@ -64,7 +72,10 @@ struct Bucket {
 
   Histogram& histogram(Measure of) { return histograms[static_cast<std::size_t>(of)]; }
 
-  Counts& of(std::uint32_t row);
+  TenantCounts& tenant(std::uint32_t row);
+  Counts& of(std::uint32_t row) { return tenant(row).counts; }
+  /// Returns a tenant's missed tokens for a reason.
+  std::uint64_t& missed_of(std::uint32_t row, std::uint32_t reason);
   void pay(const PaidTokens& more);
   /// Adds the bucket that follows.
   void add(const Bucket& next);

@@ -33,6 +33,10 @@ namespace canopy::inspector {
 ///   group, and flushed tokens apart. An exporter's counters by cause leave out what left in the last operation until
 ///   the next one: a resize then makes it `limit`. Ages are those that are known: by token here, also at a flush; by
 ///   page in an exporter, and not at a flush.
+/// - *Locked* is the time for which requests ran and so had locks, summed over requests: from a request's beginning to
+/// its
+///   end, also before it is admitted, without the time for which it was retracted. It counts as it passes, where it
+///   passes. Requests that were there when this reader came count from then on. Time over a loss does not count.
 /// - Hits by tier: the engine reports only with its totals, every few operations, what fetches had brought to requests
 ///   that were admitted before. Until then, an exporter counts their hits for no tier.
 /// - Prompt lengths: of requests that were admitted here; of those that finished in an exporter.

@@ -18,6 +18,8 @@ History::History(const Mirror& mirror) : mirror_(&mirror), before_(mirror.commit
   for (std::size_t number = 0; number < mirror.spaces().size(); ++number)
     if (const std::uint64_t tokens = mirror.spaces()[number].tokens)
       held_[see(NamespaceId{static_cast<std::uint32_t>(number)})] += tokens;
+  passed_us_ = last_.us;
+  count_locks();
 }
 
 History History::of_sums(std::size_t rows) {
@@ -31,6 +33,7 @@ History History::of_sums(std::size_t rows) {
 void History::begin_life() {
   rows_.clear();
   running_.clear();
+  locking_.clear(), locks_.clear();
   ends_.clear();
   began_ = false;
 }

@@ -20,7 +20,8 @@ namespace canopy::inspector {
 
 /// The accountant of a feed: counts.h has the rule of each count. It keeps the past over time: counts in buckets of
 /// equally many commits, the lives of requests, and marks. Memory is bounded: when there are kMostBuckets, neighbours
-/// are merged in pairs and a bucket covers twice as many commits; of spans and marks the newest are kept. Or it keeps
+/// are merged in pairs and a bucket covers twice as many commits; of spans and marks the newest are kept (but see
+/// keep_all_spans). Or it keeps
 /// sums only, for an exporter. The work for an event does not depend on the length of the past.
 class History final : MirrorWatcher {
  public:
@@ -35,6 +36,9 @@ class History final : MirrorWatcher {
   /// present state starts again. A row belongs to a name, even if a restarted engine numbers its namespaces
   /// differently; the first `rows` names have one each.
   static History of_sums(std::size_t rows);
+  /// Keeps the spans of all requests from now on. For a recording, which bounds them: a span takes five times the bytes
+  /// of the event with which its request begins.
+  void keep_all_spans() { most_spans_ = ~std::size_t{0}; }
 
   /// Returns the watcher to pass to Mirror::take. REQUIRES: the mirror is the one that takes, and no commit that was
   /// already seen is taken again.
@@ -148,16 +152,21 @@ class History final : MirrorWatcher {
     std::uint64_t span = 0;      ///< number of its span
     std::uint64_t admitted = 0;  ///< commit; 0: it waits
     std::uint64_t evicted = 0;   ///< Mirror::evicted_tokens when it began
+    std::uint32_t row = 0;       ///< its tenant's
     std::uint32_t prompt = 0, matched = 0, missed = 0;
     std::uint32_t evicted_part = 0;     ///< a part of `missed`
     std::uint8_t reason = 0, rest = 0;  ///< reasons of that part, and of the rest
     bool judged = false;                ///< true if its reasons are final
   };
   RequestSpan* span_of(const Running& running);
+  void pass_time();
+  void follow_locks(const MirrorRequest& request);
+  void count_locks();
   void forget_try(const MirrorRequest& request);
   void judge(Running& running, const MirrorRequest& request);
   static void show_reasons(RequestSpan& span, const Running& running);
   static void count_missed(std::array<std::uint64_t, kReasons>& missed, const Running& running, bool in);
+  static void count_missed(Bucket& bucket, const Running& running, bool in);
   void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
@@ -172,8 +181,11 @@ class History final : MirrorWatcher {
   std::vector<std::uint32_t> rows_;        ///< by number of the namespace; may be kNotSeen
   std::vector<std::uint64_t> held_ = {0};  ///< tokens in the tree now, by row
   std::deque<RequestSpan> spans_;
-  std::uint64_t first_span_ = 0;                        ///< number of spans_.front()
-  std::unordered_map<std::uint64_t, Running> running_;  ///< by the request's id
+  std::uint64_t first_span_ = 0;                              ///< number of spans_.front()
+  std::unordered_map<std::uint64_t, Running> running_;        ///< by the request's id
+  std::unordered_map<std::uint64_t, std::uint32_t> locking_;  ///< rows of the requests that have locks, by their ids
+  std::map<std::uint32_t, std::uint64_t> locks_;              ///< numbers of those requests, by row
+  std::uint64_t passed_us_ = 0;                               ///< time until which their locks are counted
   std::deque<HistoryMark> marks_;
   std::deque<LostStretch> lost_stretches_;
   bool has_operation_ = false;  ///< first_ is an operation

@@ -37,6 +37,8 @@ void History::note_time(Bucket& bucket) {
 }
 
 void History::committed(const LogLine& line) {
+  if (keyframe_) passed_us_ = mirror_->us(), count_locks();
+  else pass_time();
   Bucket& bucket = bucket_for(mirror_->commits());
   note_time(bucket);
   bucket.running = mirror_->running();

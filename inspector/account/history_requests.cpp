@@ -8,9 +8,39 @@
 
 namespace canopy::inspector {
 
+/// Counts the time since the last call for the requests that had locks in it.
+void History::pass_time() {
+  const std::uint64_t now_us = mirror_->us(), before = std::exchange(passed_us_, now_us);
+  if (now_us <= before) return;  // a clock that another process has overwritten may run backwards
+  Bucket& bucket = bucket_for(last_.commit + 1);
+  for (const auto& [row, requests] : locks_) bucket.tenant(row).locked_us += (now_us - before) * requests;
+}
+
+void History::follow_locks(const MirrorRequest& request) {
+  pass_time();
+  const auto known = locking_.find(request.id);
+  const bool has = !request.ended() && request.phase != RequestPhase::retracted;
+  if (has == (known != locking_.end())) return;
+  if (has) {
+    const std::uint32_t row = see(request.space);
+    locking_.emplace(request.id, row), ++locks_[row];
+    return;
+  }
+  if (const auto of = locks_.find(known->second); --of->second == 0) locks_.erase(of);
+  locking_.erase(known);
+}
+
+/// Begins with the requests that have locks now.
+void History::count_locks() {
+  locking_.clear(), locks_.clear();
+  for (const MirrorRequest& request : mirror_->requests())
+    if (!request.fetch) follow_locks(request);
+}
+
 void History::begun(const MirrorRequest& request) {
-  running_[request.id] = {.span = first_span_ + spans_.size(), .evicted = mirror_->evicted_tokens()};
+  follow_locks(request);
   const std::uint32_t row = see(request.space);
+  running_[request.id] = {.span = first_span_ + spans_.size(), .evicted = mirror_->evicted_tokens(), .row = row};
   if (most_spans_ == 0) return;
   RequestSpan& span = spans_.emplace_back();
   span.id = request.id, span.tenant = row;
@@ -39,7 +69,9 @@ void History::admitted(const MirrorRequest& request) {
   bucket.histogram(Measure::prompt).add(request.prompt);
   if (request.matched > 0) bucket.histogram(Measure::depth).add(request.matched);
   const std::uint32_t missed = request.missed(mirror_->page_size());
-  bucket.missed[static_cast<std::size_t>(Miss::rounding)] += request.rounding(mirror_->page_size());
+  const std::uint32_t rounding = request.rounding(mirror_->page_size());
+  bucket.missed[static_cast<std::size_t>(Miss::rounding)] += rounding;
+  bucket.missed_of(row, static_cast<std::uint32_t>(Miss::rounding)) += rounding;
   last_page_matched_ |= request.matched > request.reusable(mirror_->page_size());
   if (totals_) recent_.add(request.prompt, matched), totals_->admitted_hits.add(moment().commit, matched);
   Running& running = running_[request.id];
@@ -49,7 +81,7 @@ void History::admitted(const MirrorRequest& request) {
   running.reason = static_cast<std::uint8_t>(reason_of(request));
   running.rest = static_cast<std::uint8_t>(request.rest);
   running.judged = missed == 0 || request.recalled;
-  count_missed(bucket.missed, running, true);
+  count_missed(bucket, running, true);
   if (!running.judged) count_missed(not_judged_, running, true);
   RequestSpan* const span = span_of(running);
   if (!span) return;
@@ -81,17 +113,25 @@ void History::count_missed(std::array<std::uint64_t, kReasons>& missed, const Ru
   missed[running.rest] += in ? rest : 0 - rest;
 }
 
+/// Also counts them for its tenant.
+void History::count_missed(Bucket& bucket, const Running& running, bool in) {
+  count_missed(bucket.missed, running, in);
+  const std::uint64_t part = running.evicted_part, rest = running.missed - running.evicted_part;
+  if (part > 0) bucket.missed_of(running.row, running.reason) += in ? part : 0 - part;
+  if (rest > 0) bucket.missed_of(running.row, running.rest) += in ? rest : 0 - rest;
+}
+
 /// Counts the missed tokens under the request's reasons, in the bucket in which it was admitted.
 void History::judge(Running& running, const MirrorRequest& request) {
   const Units page_size = mirror_->page_size();
   Bucket* const bucket = bucket_of(running.admitted);
-  if (bucket) count_missed(bucket->missed, running, false);
+  if (bucket) count_missed(*bucket, running, false);
   if (!running.judged) count_missed(not_judged_, running, false);
   running.reason = static_cast<std::uint8_t>(reason_of(request));
   running.rest = static_cast<std::uint8_t>(request.rest);
   running.evicted_part = std::min(running.missed, request.missed_evicted(page_size));
   running.judged |= request.ended() || request.committed >= request.reusable(page_size);
-  if (bucket) count_missed(bucket->missed, running, true);
+  if (bucket) count_missed(*bucket, running, true);
   if (!running.judged) count_missed(not_judged_, running, true);
 }
 
@@ -117,6 +157,7 @@ void History::follow(RequestSpan& span, const MirrorRequest& request) const {
 }
 
 void History::progressed(const MirrorRequest& request) {
+  follow_locks(request);
   if (request.ended() && !request.admitted()) return forget_try(request);
   const bool finished = request.phase == RequestPhase::finished;
   if (totals_) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -37,32 +38,15 @@ class PrefixSums {
   std::unordered_map<std::uint64_t, PrefixFigure> sums_;
 };
 
-std::uint64_t overlap(std::uint64_t from, std::uint64_t to, std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t begin = std::max(from, first), end = std::min(to, last);
-  return end > begin ? end - begin : 0;
-}
-
-/// Returns the time within the range in which the request ran, and so had locks.
-std::uint64_t locked_us(const RequestSpan& span, std::uint64_t first_us, std::uint64_t last_us) {
-  const std::uint64_t end = span.ended ? span.ended.us : last_us;
-  std::uint64_t locked = overlap(span.begun.us, end, first_us, last_us);
-  if (span.retracted)
-    locked -= std::min(locked, overlap(span.retracted.us, span.resumed ? span.resumed.us : end, first_us, last_us));
-  return locked;
-}
-
 /// Leaves only the figures of one tenant.
-void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) {
+void keep_only(const History& history, std::span<const Bucket> buckets, std::uint32_t tenant, RangeFigures& sum) {
   std::erase_if(sum.tenants, [&](const TenantFigures& each) { return each.row != tenant; });
   sum.counts = sum.tenants.empty() ? Counts{} : sum.tenants.front().counts;
   sum.held = sum.tenants.empty() ? 0 : sum.tenants.front().held;
   sum.missed = {}, sum.evicted = {}, sum.traffic = {}, sum.kept = {};
-  for (const RequestSpan& span : history.spans()) {
-    if (span.tenant != tenant || !sum.commits.has(span.admitted.commit)) continue;
-    sum.missed[span.reason] += span.evicted_part;
-    sum.missed[span.rest] += span.missed - span.evicted_part;
-    sum.missed[static_cast<std::size_t>(Miss::rounding)] += span.prompt - span.matched - span.missed;
-  }
+  for (const Bucket& bucket : buckets)
+    for (const TenantMissed& each : bucket.tenants_missed)
+      if (each.row == tenant) sum.missed[each.reason] += each.tokens;
   for (std::vector<PrefixFigure>* prefixes : {&sum.hits, &sum.waste, &sum.regret})
     std::erase_if(*prefixes, [&](const PrefixFigure& each) { return history.row_of(each.space) != tenant; });
 }
@@ -120,7 +104,8 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     for (std::size_t c = 0; c < kEvictionCauses; ++c) sum.evicted[c] += bucket.evicted[c];
     for (std::size_t t = 0; t < sum.traffic.size(); ++t) sum.traffic[t] += bucket.traffic[t];
     for (std::size_t k = 0; k < sum.kept.size(); ++k) sum.kept[k] += bucket.kept[k];
-    for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
+    for (const TenantCounts& each : bucket.tenants)
+      rows[each.row].counts += each.counts, rows[each.row].locked_us += each.locked_us;
     for (const PaidTokens& each : bucket.paid) paid[{each.from, each.taker}] += each.tokens;
     sum.other_paid += bucket.other_paid;
     if (!all) continue;
@@ -130,9 +115,6 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
   const std::vector<std::uint64_t>& held = history.held(end - 1);
   for (std::size_t row = 0; row < held.size() && row < rows.size(); ++row)
     rows[row].held = held[row], sum.held += held[row];
-  for (const RequestSpan& span : history.spans())
-    if (!span.ended || span.ended.commit >= sum.commits.first)
-      rows[span.tenant].locked_us += locked_us(span, sum.first_us, sum.last_us);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     TenantFigures& each = rows[row];
     if (each.counts == Counts{} && each.held == 0 && each.locked_us == 0) continue;
@@ -142,7 +124,7 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
   for (const auto& [pair, tokens] : paid) sum.paid.push_back({pair.first, pair.second, tokens});
   sort_paid(sum.paid);
   sum.hits = hits.most(), sum.waste = waste.most(), sum.regret = regret.most();
-  if (tenant) keep_only(history, *tenant, sum);
+  if (tenant) keep_only(history, std::span(buckets).subspan(first, end - first), *tenant, sum);
   return sum;
 }
 

@@ -15,9 +15,8 @@ struct TenantFigures {
   std::uint32_t row = 0;  ///< place in History::tenants()
   std::string name;
   Counts counts;
-  std::uint64_t held = 0;  ///< tokens in the tree at the end of the range
-  std::uint64_t locked_us =
-      0;  ///< time that its requests ran, and so had locks, within the range; summed over requests
+  std::uint64_t held = 0;       ///< tokens in the tree at the end of the range
+  std::uint64_t locked_us = 0;  ///< within the range; see counts.h
 };
 
 /// Figures of a range of commits, or of the whole past.
@@ -61,10 +60,9 @@ std::vector<WhatIf> what_if(const RangeFigures& figures, std::uint32_t page_size
 void sort_paid(std::vector<PaidTokens>& paid);
 
 /// Sums the buckets of a range; of the whole past if it is empty. `tenant`: a row of History::tenants(), to count only
-/// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause,
-/// traffic and what larger pools would have kept, which are not counted by namespace, are 0. What tenants paid is
-/// always that of all, and so are histograms. `all`: false leaves the lists of prefixes and the histograms empty, which
-/// saves most of the time. O(buckets + spans).
+/// that namespace: evictions by cause, traffic and what larger pools would have kept, which are not counted by
+/// namespace, are then 0. What tenants paid is always that of all, and so are histograms. `all`: false leaves the lists
+/// of prefixes and the histograms empty, which saves most of the time. O(buckets).
 RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {},
                         bool all = true);
 

@@ -131,9 +131,10 @@ std::vector<TenantFigures> Tally::tenants() const {
   for (const auto& tenant : sums_.tenants()) rows.push_back({tenant.name, 0, 0, 0, 0, {}});
   rows.front().label = kOthers;
   if (!sums_.empty())
-    for (const auto& [row, counts] : sums_.buckets().front().tenants) {
-      rows[row].requests = counts[Count::requests], rows[row].tries = counts[Count::tries];
-      rows[row].prompt_tokens = counts[Count::prompt], rows[row].hit_tokens = counts[Count::hit];
+    for (const inspector::TenantCounts& each : sums_.buckets().front().tenants) {
+      TenantFigures& to = rows[each.row];
+      to.requests = each.counts[Count::requests], to.tries = each.counts[Count::tries];
+      to.prompt_tokens = each.counts[Count::prompt], to.hit_tokens = each.counts[Count::hit];
     }
   if (in_step())
     for (std::size_t row = 0; row < rows.size(); ++row) rows[row].resident_tokens = sums_.held(0)[row];

@@ -29,6 +29,41 @@ struct Plain {
   std::map<NamespaceId, Counts> tenants;
   std::array<std::uint64_t, kEvictionCauses> evicted{};
   std::map<std::pair<NamespaceId, NamespaceId>, std::uint64_t> paid;  ///< by the namespaces that lost and needed
+  std::map<NamespaceId, std::uint64_t> locked_us;
+};
+
+/// The requests that have locks, from raw events.
+class Locking {
+ public:
+  /// Takes a commit. Returns the time since the one before, for each request that had locks in it.
+  std::map<NamespaceId, std::uint64_t> take(const std::vector<Event>& events) {
+    const std::uint64_t us = std::bit_cast<event::Commit>(events.back()).us;
+    std::map<NamespaceId, std::uint64_t> passed;
+    if (!is<event::Keyframe>(events.front()))
+      for (const auto& [id, space] : running_) passed[space] += us - us_;
+    us_ = us;
+    for (const Event& event : events) {
+      if (is<event::RequestBegun>(event)) {
+        const auto one = std::bit_cast<event::RequestBegun>(event);
+        if (!one.fetch) spaces_[one.request] = running_[one.request] = one.space;
+      } else if (is<event::RequestProgress>(event)) {
+        const auto one = std::bit_cast<event::RequestProgress>(event);
+        if (!spaces_.contains(one.request)) continue;
+        const bool waits = one.phase == RequestPhase::retracted,
+                   ended = one.phase == RequestPhase::finished || one.phase == RequestPhase::aborted;
+        if (waits || ended) running_.erase(one.request);
+        else running_[one.request] = spaces_[one.request];
+        if (ended) spaces_.erase(one.request);
+        retractions += waits;
+      }
+    }
+    return passed;
+  }
+  std::size_t retractions = 0;
+
+ private:
+  std::map<std::uint64_t, NamespaceId> running_, spaces_;
+  std::uint64_t us_ = 0;
 };
 
 /// A feed's events, commit by commit.
@@ -136,11 +171,13 @@ struct Applied {
   History history;
   Mirror mirror;
   std::vector<Plain> plain;
+  Locking locking;
   explicit Applied(const Story& story) : mirror(story.shape) {
     Mirror other(story.shape);  // has no watcher, and so knows nothing of the history
     std::map<std::uint64_t, event::RequestBegun> begun;
     for (const std::vector<Event>& commit : story.commits) {
       plain.push_back(count(commit, other, begun));
+      plain.back().locked_us = locking.take(commit);
       other.take(commit);
       mirror.take(commit, history.watch(mirror));
       // To lower a limit, the engine first evicts and then resizes.
@@ -163,6 +200,7 @@ void check_range(const Applied& applied, CommitRange range) {
     for (const auto& [space, counts] : one.tenants) sum.tenants[space] += counts;
     for (std::size_t i = 0; i < kEvictionCauses; ++i) sum.evicted[i] += one.evicted[i];
     for (const auto& [pair, tokens] : one.paid) sum.paid[pair] += tokens;
+    for (const auto& [space, us] : one.locked_us) sum.locked_us[space] += us;
   }
   for (std::size_t i = 0; i < std::size(kCounts); ++i)
     if (const auto what = static_cast<Count>(i); what != Count::regretted)
@@ -180,13 +218,21 @@ void check_range(const Applied& applied, CommitRange range) {
   CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
   // By reason, of the requests that were admitted in the range.
   std::array<std::uint64_t, kReasons> reasons{};
+  std::map<NamespaceId, std::array<std::uint64_t, kReasons>> by_space;
   for (const MirrorRequest& request : applied.mirror.requests()) {
     if (!real.has(request.admitted_at)) continue;
-    reasons[reason_of(request)] += request.missed_evicted(applied.mirror.page_size());
-    reasons[static_cast<std::size_t>(request.rest)] += request.missed_rest(applied.mirror.page_size());
-    reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
+    for (auto* sums : {&reasons, &by_space[request.space]}) {
+      (*sums)[reason_of(request)] += request.missed_evicted(applied.mirror.page_size());
+      (*sums)[static_cast<std::size_t>(request.rest)] += request.missed_rest(applied.mirror.page_size());
+      (*sums)[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
+    }
   }
   CHECK(figures.missed == reasons);
+  for (const TenantFigures& tenant : figures.tenants) {
+    const NamespaceId of = applied.history.tenants()[tenant.row].space;
+    CHECK(tenant.locked_us == sum.locked_us[of]);
+    CHECK(figures_of(applied.history, range, tenant.row).missed == by_space[of]);
+  }
   for (const TenantFigures& tenant : figures.tenants)
     for (std::size_t i = 0; i < std::size(kCounts); ++i)
       if (const auto what = static_cast<Count>(i); what != Count::regretted)
@@ -216,6 +262,7 @@ TEST_CASE("history: figures of any range equal a count over its raw events") {
     const std::uint64_t first = random() % story.commits.size() + 1;
     check_range(applied, {first, first + random() % (story.commits.size() - first + 1)});
   }
+  CHECK(applied.locking.retractions > 1);
   const RangeFigures whole = figures_of(applied.history, {});
   CHECK(whole.counts[Count::evicted] > 0);
   CHECK(whole.counts[Count::wasted] > 0);
@@ -268,8 +315,51 @@ TEST_CASE("history: a range read on its own has the same figures, to the commit"
   CHECK(apart.held == part.held);
   for (const TenantFigures& tenant : apart.tenants)
     for (const TenantFigures& same : part.tenants)
-      if (same.name == tenant.name) CHECK(tenant.held == same.held);
+      if (same.name == tenant.name) {
+        CHECK(tenant.held == same.held);
+        CHECK(tenant.locked_us == same.locked_us);  // also of requests that began before
+      }
   CHECK(apart.commits == part.commits);
+}
+
+TEST_CASE(
+    "history: of more requests than have spans, none is left out of a tenant's figures, and a recording has all") {
+  const auto engine = engine_of(
+      "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } "
+      "}\nfeed: { heap: { events: 4096 } }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  Mirror mirror(engine->feed()->writer().header());
+  History history, recorded;
+  recorded.keep_all_spans();
+  Locking locking;
+  std::map<NamespaceId, std::uint64_t> locked;
+  const std::size_t requests = History::kMostSpans + 500, old = 400;
+  Mirror same = mirror;
+  for (std::size_t i = 0; i < requests; ++i) {
+    run_once(*engine, tokens(static_cast<Token>(i % 50 * 10), 9), i < old ? "old" : "new");
+    Story story;
+    story.take(reader);
+    for (std::vector<Event>& commit : story.commits) {
+      auto end = std::bit_cast<event::Commit>(commit.back());
+      end.us = end.operations * 3;  // so that each operation takes time
+      commit.back() = std::bit_cast<Event>(end);
+      for (const auto& [space, us] : locking.take(commit)) locked[space] += us;
+      mirror.take(commit, history.watch(mirror));
+      same.take(commit, recorded.watch(same));
+    }
+  }
+  CHECK(history.spans().size() == History::kMostSpans);
+  CHECK(recorded.spans().size() == requests);
+  const RangeFigures whole = figures_of(history, {});
+  REQUIRE(whole.tenants.size() == 2);
+  for (const TenantFigures& tenant : whole.tenants) {
+    CHECK(tenant.locked_us == locked[history.tenants()[tenant.row].space]);
+    const RangeFigures only = figures_of(history, {}, tenant.row);
+    std::uint64_t missed = 0;
+    for (const std::uint64_t tokens : only.missed) missed += tokens;
+    CHECK(only.counts[Count::requests] == (tenant.name == "old" ? old : requests - old));
+    CHECK(missed == only.counts[Count::prompt] - only.counts[Count::hit]);
+  }
 }
 
 TEST_CASE("history: lives of requests and marks are those of the events") {
