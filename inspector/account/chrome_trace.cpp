@@ -56,7 +56,7 @@ void write_counters(Writer& writer, const History& history, std::size_t first, s
     if (const std::uint64_t prompt = bucket.counts[Count::prompt])
       writer.counter("hit rate, %", at, pair("hit", bucket.counts[Count::hit] * 100 / prompt));
     writer.counter("evicted tokens", at, pair("evicted", bucket.counts[Count::evicted]));
-    writer.counter("running requests", at, pair("running", bucket.running));
+    if (history.has_requests()) writer.counter("running requests", at, pair("running", bucket.running));
     for (std::size_t g = 0; g < bucket.pools.size() && g < history.groups(); ++g) {
       const MirrorPool::Sums& pages = bucket.pools[g].pages;
       writer.counter("pages of " + history.group_name(g), at,

@@ -65,6 +65,10 @@ enum class Count : std::uint8_t {
 struct CountInfo {
   const char *name, *words, *help;
 };
+/// Returns true if a count is not known where a feed reports no requests, as one that is made of KV events.
+constexpr bool needs_requests(Count count) {
+  return count != Count::inserted && count != Count::evicted && count != Count::regretted;
+}
 inline constexpr CountInfo kCounts[] = {
 #define CANOPY_ROW(name, words, help) {#name, words, help},
     CANOPY_RANGE_COUNTS(CANOPY_ROW)

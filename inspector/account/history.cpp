@@ -178,6 +178,7 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
     lost_.push_back({row_of(node.space), 0, node.length});
   }
   if (node.matches != 0 || node.reported_late || cause == EvictionCause::flush) return;
+  if (mirror_->is_from_events()) return;  // KV events do not show what requests find
   bucket.counts[Count::wasted] += node.length;
   tenant[Count::wasted] += node.length;
   bucket.waste.add(figure(node, node.length));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "two_pasts.h"
@@ -25,23 +26,29 @@ using Unit = listing::Unit;
 constexpr std::array<const char*, 9> kLists = {"tenants",  "requests",   "hits",  "waste", "regret",
                                                "timeline", "histograms", "marks", "locks"};
 
+Value if_known(bool known, std::uint64_t number) { return known ? Value(number) : Value(); }
+
 /// Adds a column for each count, for files.
 template <class Row>
-void add_counts(Listing<Row>& list) {
-  for (std::size_t i = 0; i < std::size(kCounts); ++i)
-    list.add_in_files(kCounts[i].name, [i](const Row& row) { return row.counts[static_cast<Count>(i)]; });
+void add_counts(Listing<Row>& list, bool has_requests) {
+  for (std::size_t i = 0; i < std::size(kCounts); ++i) {
+    const auto which = static_cast<Count>(i);
+    list.add_in_files(kCounts[i].name, [which, known = has_requests || !needs_requests(which)](const Row& row) {
+      return if_known(known, row.counts[which]);
+    });
+  }
 }
 
 /// Adds a column for each number of an array, for files.
 template <class Array>
-void add_array(Listing<Bucket>& list, const char* before, Array Bucket::* array, auto&& name_of) {
+void add_array(Listing<Bucket>& list, const char* before, Array Bucket::* array, auto&& name_of, bool known = true) {
   for (std::size_t i = 0; i < Array().size(); ++i)
-    list.add_in_files(std::string(before) + name_of(i), [array, i](const Bucket& row) { return (row.*array)[i]; });
+    list.add_in_files(std::string(before) + name_of(i),
+                      [array, i, known](const Bucket& row) { return if_known(known, (row.*array)[i]); });
 }
 
 auto count_of(Count which, const RangeFigures& of) {
-  return
-      [which, known = of.knows(which)](const TenantFigures& row) { return known ? Value(row.counts[which]) : Value(); };
+  return [which, known = of.knows(which)](const TenantFigures& row) { return if_known(known, row.counts[which]); };
 }
 
 template <class Rows, class Moment>
@@ -69,7 +76,7 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
   list.add("tenant", Unit::text, [](const Row& row) { return row.name; })
       .in_files("tenant")
       .means("A namespace: only its requests share prefixes.");
-  add_counts(list);
+  add_counts(list, range.has_requests);
   list.add("requests", Unit::count, count_of(Count::requests, range))
       .wide(4.2F, 46)
       .means("Requests that were admitted.");
@@ -104,7 +111,7 @@ Listing<TenantFigures> tenants_listing(const RangeFigures& range, const RangeFig
   list.add("regret", Unit::tokens, count_of(Count::regretted, range))
       .wide(3.6F)
       .means("Tokens that were evicted and computed again.");
-  list.add("locked", Unit::us, [](const Row& row) { return row.locked_us; })
+  list.add("locked", Unit::us, [known = range.has_requests](const Row& row) { return if_known(known, row.locked_us); })
       .in_files("locked_us")
       .wide(4, 36)
       .means("Time for which its requests ran, and so locked their prefixes; summed over requests.");
@@ -171,11 +178,12 @@ Listing<Bucket> timeline_listing(const History& history) {
   list.add_in_files("first_commit", [](const Row& row) { return row.commits.first; });
   list.add_in_files("last_commit", [](const Row& row) { return row.commits.last; });
   list.add_in_files("us", [](const Row& row) { return row.last_us; });
-  add_counts(list);
+  add_counts(list, history.has_requests());
   add_array(list, "evicted, ", &Row::evicted, [](std::size_t cause) { return kEvictionCauseNames[cause]; });
-  add_array(list, "missed, ", &Row::missed, reason_name);
+  add_array(list, "missed, ", &Row::missed, reason_name, history.has_requests());
   add_array(list, "", &Row::traffic, [](std::size_t traffic) { return kTrafficNames[traffic]; });
-  list.add_in_files("running", [](const Row& row) { return row.running; });
+  list.add_in_files("running",
+                    [known = history.has_requests()](const Row& row) { return if_known(known, row.running); });
   using Sums = MirrorPool::Sums;
   for (std::size_t g = 0; g < history.groups(); ++g) {
     const auto pages = [&](const char* name, std::uint64_t Sums::* part) {
@@ -232,8 +240,10 @@ std::vector<HistoryMark> marks_in(const History& history, CommitRange range) {
 std::vector<TwoValues> figures_of_both(const RangeFigures& first, const RangeFigures& second) {
   std::vector<TwoValues> rows = {{"hit rate", hit_rate(first.counts), hit_rate(second.counts),
                                   difference(hit_rate(first.counts), hit_rate(second.counts))}};
+  const auto value = [](std::optional<std::uint64_t> known) { return known ? Value(*known) : Value(); };
   for (const TwoFigures& each : compared(first, second))
-    rows.push_back({each.name, each.first, each.second, difference(each.first, each.second)});
+    rows.push_back({each.name, value(each.first), value(each.second),
+                    each.first && each.second ? difference(*each.first, *each.second) : Value()});
   return rows;
 }
 
@@ -262,9 +272,7 @@ std::vector<TwoValues> sums_beside(const RangeFigures& range, const RangeFigures
                                  {"hit rate", hit_rate(range.counts), hit_rate(whole.counts)}};
   for (std::size_t i = 0; i < std::size(kCounts); ++i) {
     const auto count = static_cast<Count>(i);
-    const auto of = [&](const RangeFigures& figures) {
-      return figures.knows(count) ? Value(figures.counts[count]) : Value();
-    };
+    const auto of = [&](const RangeFigures& figures) { return if_known(figures.knows(count), figures.counts[count]); };
     const Bound bound = count == Count::regretted ? whole.bound : Bound::none;
     rows.push_back({bounded(bound, kCounts[i].words), of(range), of(whole)});
   }

@@ -39,9 +39,7 @@ struct RangeFigures {
   Bound kept_bound = Bound::none;  ///< the kind of `kept` tokens of a pool without a limit
   bool has_requests = true;        ///< History::has_requests
   /// Returns true if a count is known.
-  bool knows(Count count) const {
-    return has_requests || count == Count::inserted || count == Count::evicted || count == Count::regretted;
-  }
+  bool knows(Count count) const { return has_requests || !needs_requests(count); }
 
   std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
 };

@@ -45,11 +45,20 @@ CommitRange same_work(const History& from, CommitRange range, const History& to)
 
 std::vector<TwoFigures> compared(const RangeFigures& first, const RangeFigures& second) {
   std::vector<TwoFigures> lines;
-  for (std::size_t i = 0; i < std::size(kCounts); ++i)
-    lines.push_back({kCounts[i].words, first.counts[static_cast<Count>(i)], second.counts[static_cast<Count>(i)]});
-  for (std::size_t reason = 0; reason < kReasons; ++reason)
-    if (first.missed[reason] > 0 || second.missed[reason] > 0)
-      lines.push_back({std::string("missed, ") + reason_name(reason), first.missed[reason], second.missed[reason]});
+  for (std::size_t i = 0; i < std::size(kCounts); ++i) {
+    const auto count = static_cast<Count>(i);
+    const auto of = [&](const RangeFigures& figures) {
+      return figures.knows(count) ? std::optional(figures.counts[count]) : std::nullopt;
+    };
+    lines.push_back({kCounts[i].words, of(first), of(second)});
+  }
+  for (std::size_t reason = 0; reason < kReasons; ++reason) {
+    if (first.missed[reason] == 0 && second.missed[reason] == 0) continue;
+    const auto of = [&](const RangeFigures& figures) {
+      return figures.has_requests ? std::optional(figures.missed[reason]) : std::nullopt;
+    };
+    lines.push_back({std::string("missed, ") + reason_name(reason), of(first), of(second)});
+  }
   return lines;
 }
 

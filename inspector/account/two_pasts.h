@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ CommitRange same_work(const History& from, CommitRange range, const History& to)
 /// A line of a comparison.
 struct TwoFigures {
   std::string name;
-  std::uint64_t first = 0, second = 0;
+  std::optional<std::uint64_t> first, second;  ///< nothing: not known
 };
 /// Returns the counts of both, a line each.
 std::vector<TwoFigures> compared(const RangeFigures& first, const RangeFigures& second);

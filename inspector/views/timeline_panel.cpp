@@ -204,14 +204,16 @@ void TimelinePanel::explain_column(const TrackInput& in, const TimeAxis& axis) c
   words += at.commits.commits() == 1
                ? fmt::format("commit {}", grouped(at.commits.first))
                : fmt::format("commits {} to {}", grouped(at.commits.first), grouped(at.commits.last));
-  words += fmt::format("\n{}: {} of {} prompt tokens found", plural(at.counts[Count::requests], "request"),
-                       grouped(at.counts[Count::hit]), grouped(at.counts[Count::prompt]));
+  if (in.history.has_requests())
+    words += fmt::format("\n{}: {} of {} prompt tokens found", plural(at.counts[Count::requests], "request"),
+                         grouped(at.counts[Count::hit]), grouped(at.counts[Count::prompt]));
   for (std::size_t reason = 0; reason < kReasons && !in.scene.selection.space; ++reason)
     if (at.missed[reason] > 0)
       words += fmt::format("\n  missed, {}: {}", reason_name(reason), grouped(at.missed[reason]));
   words += fmt::format("\n{} tokens inserted, {} evicted", grouped(at.counts[Count::inserted]),
                        grouped(at.counts[Count::evicted]));
-  if (at.counts[Count::evicted] > 0) words += fmt::format(", {} of them never hit", grouped(at.counts[Count::wasted]));
+  if (at.counts[Count::evicted] > 0 && in.history.has_requests())
+    words += fmt::format(", {} of them never hit", grouped(at.counts[Count::wasted]));
   if (at.counts[Count::regretted] > 0)
     words += fmt::format("\n{} tokens came back after an eviction", grouped(at.counts[Count::regretted]));
   ImGui::BeginTooltip();

@@ -1,7 +1,10 @@
 /// `canopy events attach`: a feed from a recorded stream, and what is wrong with its arguments.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "program.h"
 
@@ -119,6 +122,51 @@ TEST_CASE("events attach: groups of windows that come first do not take the plac
       run_canopy(workshop, "events attach --from " + workshop.file("s.bin", stream) + " --record " + feed);
   CHECK_MESSAGE(has(ended.out, "incomplete, 4 blocks were left out"), ended.out);
   CHECK_MESSAGE(has(run_canopy(workshop, "inspect " + feed).out, "group 5 (full_attention)"), ended.out);
+}
+
+TEST_CASE("what KV events do not show is not known in any output of canopy inspect") {
+  const Workshop workshop;
+  const std::string stream = workshop.file(
+      "s.bin", attached_message(0, R"([1, [["BlockStored", [11, 12], null, [1, 2, 3, 4], 2, null, "GPU"]], 0])") +
+                   attached_message(1, R"([2, [["BlockRemoved", [12], "GPU"]], 0])"));
+  const std::string feed = (workshop.path / "s.feed").string();
+  REQUIRE(run_canopy(workshop, "events attach --from " + stream + " --record " + feed).status == 0);
+  const std::set<std::string> kOfRequests = {"requests", "prompt", "hit", "wasted", "tries", "locked_us"};
+  const Ended text = run_canopy(workshop, "inspect " + feed);
+  CHECK(text.status == 0);
+  std::istringstream lines(text.out);
+  std::size_t unknown = 0;
+  for (std::string line; std::getline(lines, line);)
+    for (const char* words :
+         {"  requests ", "  prompt tokens ", "  hit tokens ", "  hit rate ", "  wasted tokens ", "  tries "})
+      if (line.starts_with(words)) {
+        ++unknown;
+        CHECK_MESSAGE(line.ends_with(" -"), line);
+      }
+  CHECK(unknown == 6);
+  CHECK_MESSAGE(has(text.out, "evicted tokens                          2"), text.out);
+  for (const char* table : {"tenants", "timeline"}) {
+    const Ended csv = run_canopy(workshop, "inspect " + feed + " --csv " + table);
+    std::istringstream rows(csv.out);
+    std::vector<std::string> heads;
+    std::size_t empty = 0, tables = 0;
+    for (std::string row; std::getline(rows, row); ++tables) {
+      std::istringstream cells(row);
+      std::size_t column = 0;
+      for (std::string cell; std::getline(cells, cell, ','); ++column) {
+        if (tables == 0) heads.push_back(cell);
+        if (tables == 0) continue;
+        const std::string& head = heads.at(column);
+        if (!kOfRequests.contains(head)) continue;
+        ++empty;
+        CHECK_MESSAGE(cell.empty(), head);
+      }
+    }
+    CHECK(empty >= 5);
+    CHECK(tables > 1);
+  }
+  const Ended waste = run_canopy(workshop, "inspect " + feed + " --csv waste");
+  CHECK(std::count(waste.out.begin(), waste.out.end(), '\n') == 1);
 }
 
 TEST_CASE("events attach: SIGINT while a stream is read keeps what was read, says so, and ends with 130") {
