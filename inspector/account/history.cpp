@@ -152,12 +152,15 @@ void History::forget_end(Units end) {
 void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node.length)); }
 
 void History::used(const MirrorNode& node) {
-  if (node.used_us == kTimeNotKnown || !node.has(0)) return;
-  const std::uint64_t work = elapsed(node.used_work, mirror_->work());
-  now().histogram(Measure::reuse).add(work, node.length);
-  if (!totals_) return;
-  totals_->reuse_gap_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
-  totals_->reuse_distance.add(work, pages(node));
+  if (!node.has(0)) return;
+  node.each_part([&](const NodePart& part) {
+    if (part.used_us == kTimeNotKnown) return;
+    const std::uint64_t work = elapsed(part.used_work, mirror_->work());
+    now().histogram(Measure::reuse).add(work, part.length);
+    if (!totals_) return;
+    totals_->reuse_gap_s.add(elapsed(part.used_us, mirror_->us()), pages(part));
+    totals_->reuse_distance.add(work, pages(part));
+  });
 }
 
 void History::left(const MirrorNode& node, std::size_t group, Operation operation) {
@@ -167,8 +170,10 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
   Bucket& bucket = now();
   Counts& tenant = bucket.of(see(node.space));
   bucket.evicted[static_cast<std::size_t>(cause)] += node.length;
-  if (node.added_us != kTimeNotKnown)
-    bucket.histogram(Measure::lifetime).add(elapsed(node.added_us, mirror_->us()), node.length);
+  node.each_part([&](const NodePart& part) {
+    if (part.added_us != kTimeNotKnown)
+      bucket.histogram(Measure::lifetime).add(elapsed(part.added_us, mirror_->us()), part.length);
+  });
   bucket.counts[Count::evicted] += node.length;
   tenant[Count::evicted] += node.length;
   if (cause == EvictionCause::room) {
@@ -189,10 +194,13 @@ void History::count_leaving(const MirrorNode& node, std::size_t group, EvictionC
   LeavingCounts& counts = totals_->leaving[mirror_->pool(group).name];
   counts.add(cause, node.length, mirror_->commits() + 1);
   if (cause == EvictionCause::flush) return;
-  if (node.added_us != kTimeNotKnown) counts.lifetime_s.add(elapsed(node.added_us, mirror_->us()), pages(node));
-  if (node.used_us == kTimeNotKnown) return;
-  counts.idle_s.add(elapsed(node.used_us, mirror_->us()), pages(node));
-  counts.idle_work.add(elapsed(node.used_work, mirror_->work()), pages(node));
+  node.each_part([&](const NodePart& part) {
+    if (part.added_us != kTimeNotKnown) counts.lifetime_s.add(elapsed(part.added_us, mirror_->us()), pages(part));
+    if (part.used_us != kTimeNotKnown) {
+      counts.idle_s.add(elapsed(part.used_us, mirror_->us()), pages(part));
+      counts.idle_work.add(elapsed(part.used_work, mirror_->work()), pages(part));
+    }
+  });
 }
 
 void History::removed(const MirrorNode& node) {

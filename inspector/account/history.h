@@ -170,7 +170,7 @@ class History final : MirrorWatcher {
   void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
-  std::uint64_t pages(const MirrorNode& node) const { return node.length / mirror_->page_size(); }
+  std::uint64_t pages(const NodePart& part) const { return part.length / mirror_->page_size(); }
 
   const Mirror* mirror_ = nullptr;
   std::uint64_t before_ = 0, stride_ = 1;

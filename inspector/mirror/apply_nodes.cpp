@@ -177,6 +177,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   (below.next ? nodes[below.next].prev : below.parent ? nodes[below.parent].last_child : space.last_child) = upper;
   below.parent = upper;
   below.next = below.prev = 0;
+  below.cut_parts(above, units);
   below.begin += units;
   below.length -= units;
   // Without its own digests, the lower part keeps the digest of the whole: it is found again if the same cut comes
@@ -241,6 +242,7 @@ void Apply::operator()(const event::NodeJoined& joined) {
     const bool meet = above.brought.until >= below.brought.from && above.brought.until > above.brought.from;
     above.brought = {meet ? above.brought.from : below.brought.from, below.brought.until};
   }
+  above.append_parts(below);
   above.length += below.length;
   above.first_child = below.first_child, above.last_child = below.last_child, above.children = below.children;
   for (std::uint32_t child = above.first_child; child; child = nodes[child].next) nodes[child].parent = upper;
@@ -307,6 +309,7 @@ void Apply::use(std::uint64_t node) {
     if (watcher_) watcher_->used(covered);
     covered.used_us = state_.us;
     covered.used_work = state_.work;
+    for (NodePart& part : covered.parts) part.used_us = state_.us, part.used_work = state_.work;
   }
 }
 

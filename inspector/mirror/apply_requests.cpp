@@ -86,8 +86,11 @@ void Apply::admit(MirrorRequest& request) {
 /// Sets the time of the last use in requested work: its user's own prompt did not come after it.
 void Apply::count_work(std::uint64_t node) {
   if (!state_.find(node)) return;
-  for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent)
-    state_.nodes[at].used_work = state_.work;
+  for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent) {
+    MirrorNode& covered = state_.nodes[at];
+    covered.used_work = state_.work;
+    for (NodePart& part : covered.parts) part.used_work = state_.work;
+  }
 }
 
 /// Counts a match that ended with this node. The lock of a match is reported before its request.

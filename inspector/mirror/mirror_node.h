@@ -23,6 +23,17 @@ struct PageRun {
 /// Time of a node's creation or last use if that was before the mirror began.
 inline constexpr std::uint64_t kTimeNotKnown = ~std::uint64_t{0};
 
+/// Consecutive units of a node that were added and last used together.
+struct NodePart {
+  Units length = 0;
+  std::uint64_t added_us = 0;   ///< engine's clock, or kTimeNotKnown
+  std::uint64_t used_us = 0;    ///< last use, or added_us before the first; may be kTimeNotKnown
+  std::uint64_t used_work = 0;  ///< Mirror::work at the last use
+  bool same_times(const NodePart& other) const {
+    return added_us == other.added_us && used_us == other.used_us && used_work == other.used_work;
+  }
+};
+
 /// A node as reported by the feed. Slots are those of the index: slot_of(NodeId).
 struct MirrorNode {
   std::uint64_t id = 0;                                                           ///< 0: no node in this slot
@@ -46,10 +57,10 @@ struct MirrorNode {
   /// Hashes of its path (mix_path) up to the end of its first page, and up to its own end. The lineage is the same
   /// whenever that page comes back. The path is the lineage if not all digests are known.
   std::uint64_t lineage = 0, path = 0;
-  std::uint64_t added_at = 0;   ///< commit number
-  std::uint64_t added_us = 0;   ///< engine's clock, or kTimeNotKnown
-  std::uint64_t used_us = 0;    ///< last use, or added_us before the first; may be kTimeNotKnown
-  std::uint64_t used_work = 0;  ///< Mirror::work at its last use
+  std::uint64_t added_at = 0;                              ///< commit number
+  std::uint64_t added_us = 0, used_us = 0, used_work = 0;  ///< as in NodePart, of its first part
+  /// Parts with other times than their neighbours, which joins brought together; empty: there is one.
+  std::vector<NodePart> parts{};
   /// Units of its path that came from a storage, as far as reported; others are unknown.
   struct Brought {
     Units from = 0, until = 0;
@@ -59,6 +70,16 @@ struct MirrorNode {
 
   Units end() const { return begin + length; }
   bool has(std::size_t group) const { return resident >> group & 1; }
+  /// Calls visit(part) for each part, the first first.
+  void each_part(auto&& visit) const {
+    if (parts.empty()) visit(NodePart{length, added_us, used_us, used_work});
+    for (const NodePart& part : parts) visit(part);
+  }
+  /// Adds the parts of a node that follows, before its length is added. O(parts of that node).
+  void append_parts(const MirrorNode& below);
+  /// Leaves only the parts behind the first `units`, and gives those before them to `upper`, a copy of this node. Call
+  /// it before lengths change.
+  void cut_parts(MirrorNode& upper, Units units);
   /// Returns how many of its own units came from a storage.
   Units from_storage() const {
     const Units first = brought.from > begin ? brought.from : begin,

@@ -161,11 +161,11 @@ struct Written {
   template <class... Each>
   void operation(const Each&... each) {
     const std::vector<Event> events = {std::bit_cast<Event>(each)...,
-                                       std::bit_cast<Event>(event::Commit{.operations = ++operations})};
+                                       std::bit_cast<Event>(event::Commit{.operations = ++operations, .us = us})};
     tally.take(events);
   }
   Tally tally{"serve-1", 4};
-  std::uint64_t operations = 0;
+  std::uint64_t operations = 0, us = 0;
 };
 
 }  // namespace
@@ -182,6 +182,27 @@ TEST_CASE("metrics: a node that took in its child ends once, and not where it en
   feed.operation(event::NodeRemoved{.node = node(1)});
   CHECK(feed.tally.figures().now->nodes == 0);
   CHECK(feed.tally.figures().now->depth == 0);
+}
+
+TEST_CASE(
+    "metrics: blocks that were inserted apart have lives of their own, also when they were joined and cut since") {
+  Written feed;
+  const auto node = [](std::uint32_t slot) { return NodeId{std::uint64_t{1} << 32 | slot}; };
+  feed.operation(event::Keyframe{});
+  feed.us = 1'000'000;
+  feed.operation(event::NodeAdded{.resident = 1, .node = node(1), .length = 8});
+  feed.us = 101'000'000;
+  feed.operation(event::NodeAdded{.resident = 1, .node = node(2), .parent = 1, .length = 12},
+                 event::NodeJoined{.node = node(1), .child = node(2)});
+  feed.operation(event::NodeSplit{.units = 12, .node = node(1), .upper = node(3)});
+  feed.us = 102'000'000;
+  feed.operation(event::NodeRemoved{.node = node(1)});
+  const auto lives = [&] { return feed.tally.figures().counts->leaving.at("").lifetime_s; };
+  CHECK(lives().samples() == 2);
+  CHECK(lives().sum() == doctest::Approx(2 * 1.0));
+  feed.operation(event::NodeRemoved{.node = node(3)});
+  CHECK(lives().samples() == 5);
+  CHECK(lives().sum() == doctest::Approx(3 * 1.0 + 2 * 101.0));
 }
 
 TEST_CASE("metrics: hits are the pools' or a tier's, and no source falls while the tiers' part is not known yet") {
