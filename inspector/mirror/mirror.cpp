@@ -198,6 +198,9 @@ void Mirror::commit(const Event& event) {
     for (const Mirror& below : below_) state_.drift += below.drift();
     state_.most_drift = std::max(state_.most_drift, state_.drift);
   }
+  bool harmed = state_.damaged > 0 || state_.most_drift > 0;
+  for (const Mirror& below : below_) harmed |= below.damaged() > 0 || below.state_.most_drift > 0;
+  if (harmed && state_.first_damage == 0) state_.first_damage = state_.commits;
   LogLine& line = state_.now.line;
   line.commit = state_.commits;
   state_.past.add(line);

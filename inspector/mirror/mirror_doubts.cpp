@@ -11,7 +11,11 @@ namespace canopy::inspector {
 Doubts Mirror::doubts() const {
   Doubts doubts;
   const auto add = [&](Doubt::Kind kind, std::uint64_t count, const char* sentence, const std::string& what) {
-    if (count > 0) doubts.push_back({kind, count, fmt::format(fmt::runtime(sentence), what)});
+    if (count == 0) return;
+    doubts.push_back({kind, count, fmt::format(fmt::runtime(sentence), what)});
+    if (kind == Doubt::Kind::damaged)
+      doubts.back().sentence +=
+          fmt::format("; seen first at commit {}: from there on, figures may be false", grouped(state_.first_damage));
   };
   std::uint64_t damaged = state_.damaged, unknown = state_.unknown_events;
   for (const Mirror& below : below_) damaged += below.damaged(), unknown += below.unknown_events();

@@ -73,6 +73,7 @@ struct MirrorState {
   std::uint64_t work = 0;  ///< see Mirror::work
   std::uint32_t running = 0;
   std::uint64_t unknown_events = 0, damaged = 0;
+  std::uint64_t first_damage = 0;  ///< first commit with damaged events or a drift, also in the tier below; 0: none
   std::uint64_t added_tokens = 0;  ///< tokens of added nodes, including those of keyframes
   /// Advances the index's clock to at least `at`. No operation takes 2^32 ticks: such a figure is not the engine's and
   /// counts as damage.
