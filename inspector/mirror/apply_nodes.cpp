@@ -1,8 +1,6 @@
 // A slot has a node exactly if its id is not 0. Each node is in one list of siblings: the children of its parent, or
 // the roots of its namespace. A node begins where its parent ends, and a root at 0.
 
-#include <canopy/feed/writer.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -123,9 +121,9 @@ void Apply::settle_nodes() {
     MirrorNode* const node = state_.writable(id);
     if (!node) continue;
     const std::size_t pages = node->length / state_.page_size;
-    // Small pages have no digests of their own: those of the words serve as well, since all nodes have them then.
-    const bool are_reported = state_.page_size >= FeedWriter::kDigestedPage && node->page_digests.size() == pages;
-    if (!are_reported && node->words.size() == node->length) {
+    // Digests of the words serve all pages alike: the feed sends its own not in keyframes, and of small pages only that
+    // of a node's first one, with which the same page in the middle of another node could not be compared.
+    if (node->words.size() == node->length) {
       node->page_digests.assign(pages, 0);
       for (std::size_t i = 0; i < pages * state_.page_size; ++i) {
         std::uint32_t& digest = node->page_digests[i / state_.page_size];

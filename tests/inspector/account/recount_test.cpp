@@ -7,10 +7,18 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <support/engines.h>
+#include <support/random_requests.h>
 
+#include <array>
+#include <bit>
+#include <optional>
 #include <random>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
+
+#include "raw_recount.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -107,5 +115,117 @@ TEST_CASE(
     CHECK(figures.bound == Bound::at_most);
     CHECK(missed(figures, Miss::evicted) + missed(figures, Miss::never_seen) == truth.evicted + truth.never_seen);
     CHECK(what_if(figures, 4, "full")[6].bound == Bound::at_most);
+  }
+}
+
+namespace {
+
+struct RandomRun {
+  const char* name;
+  std::string yaml;
+  bool resizes = false;
+  std::size_t late = 0;   ///< the reader comes after this many operations
+  std::size_t loses = 0;  ///< after this many operations, the reader loses what came since it read last
+  bool flushes = true;
+  bool waste = true;  ///< the recount has no tier below, and so no fetch that takes waste back
+};
+
+void compare(const RandomRun& run, std::uint32_t seed) {
+  CAPTURE(run.name);
+  CAPTURE(seed);
+  const auto engine = engine_of(run.yaml);
+  std::optional<FeedReader> reader;
+  std::optional<Mirror> mirror;
+  History history;
+  RawRecount recount;
+  RandomRequests random(*engine, plugins(), seed, 3, true, run.resizes);
+  std::vector<Event> events(4096);
+  const auto read = [&](bool drop) {
+    for (std::size_t count = 0;;) {
+      const auto outcome = reader->read(events.data(), events.size(), count);
+      REQUIRE(outcome != FeedReader::Outcome::lapped);
+      if (outcome == FeedReader::Outcome::nothing) break;
+      if (drop) continue;
+      const auto some = std::span(events).first(count);
+      mirror->take(some, history.watch(*mirror));
+      for (const Event& event : some) {
+        const auto raw = std::bit_cast<std::array<unsigned char, RawRecount::kBytes>>(event);
+        recount.take(std::span(&raw, 1));
+      }
+    }
+    if (!drop) return;
+    mirror->lost();
+    recount.lost();
+    reader->want_keyframe();
+  };
+  for (std::size_t i = 0; i < 600; ++i) {
+    if (i == run.late) {
+      reader.emplace(engine->feed()->writer().header());
+      mirror.emplace(engine->feed()->writer().header());
+    }
+    random.run(1);
+    if (run.flushes && i == 450) engine->flush(NamespaceId{});
+    engine->poll();
+    if (reader) read(run.loses != 0 && i == run.loses);
+  }
+  random.finish();
+  engine->poll();
+  read(false);
+  const RangeFigures figures = figures_of(history, {});
+  const auto same = [&](const Counts& counts, std::uint64_t held, const RawRecount::Sums& sums) {
+    CHECK(counts[Count::requests] == sums.requests);
+    CHECK(counts[Count::prompt] == sums.prompt);
+    CHECK(counts[Count::hit] == sums.hit);
+    CHECK(counts[Count::tries] == sums.tries);
+    CHECK(counts[Count::inserted] == sums.inserted);
+    CHECK(counts[Count::evicted] == sums.evicted);
+    if (run.waste) CHECK(counts[Count::wasted] == sums.wasted);
+    CHECK(held == sums.held);
+  };
+  same(figures.counts, figures.held, recount.all);
+  std::size_t tenants = 0;
+  for (const auto& [space, sums] : recount.spaces) tenants += !(sums == RawRecount::Sums{});
+  CHECK(figures.tenants.size() == tenants);
+  for (const TenantFigures& tenant : figures.tenants) {
+    CAPTURE(tenant.name);
+    const RawRecount::Sums& sums = recount.spaces[static_cast<std::uint32_t>(history.tenants()[tenant.row].space)];
+    same(tenant.counts, tenant.held, sums);
+    CHECK(tenant.locked_us == sums.locked_us);
+  }
+  const auto cause = [&](EvictionCause of) { return figures.evicted[static_cast<std::size_t>(of)]; };
+  CHECK(cause(EvictionCause::room) == recount.room);
+  CHECK(cause(EvictionCause::limit) == recount.limit);
+  CHECK(cause(EvictionCause::flush) == recount.flush);
+  CHECK(cause(EvictionCause::other) == recount.other);
+  std::uint64_t missed = 0;
+  for (const std::uint64_t tokens : figures.missed) missed += tokens;
+  CHECK(missed == recount.all.prompt - recount.all.hit);
+  CHECK(figures.paid.size() == recount.paid.size());
+  for (const PaidTokens& each : figures.paid) {
+    const auto space = [&](std::uint32_t row) { return static_cast<std::uint32_t>(history.tenants()[row].space); };
+    CHECK(each.tokens == recount.paid[{space(each.from), space(each.taker)}]);
+  }
+  CHECK(recount.all.requests > 20);
+  CHECK(recount.all.evicted > 0);
+  CHECK(recount.keyframes == (run.loses != 0 ? 2 : 1));
+}
+
+}  // namespace
+
+TEST_CASE("recount: the account equals a count of the raw events, over tenants, windows, losses and late readers") {
+  const std::string feed = "feed: { heap: { events: 65536 } }\n";
+  const std::string one =
+      "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 300, allocator: "
+      "free_list, eviction: lru } }\n" +
+      feed;
+  const std::string windows(kTwoGroups);
+  std::string sglang(windows);
+  sglang.replace(sglang.find("index: radix"), 12, "index: { radix: { accounting: sglang } }");
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    compare({.name = "one group", .yaml = one}, seed);
+    compare({.name = "windows", .yaml = windows, .resizes = true}, seed);
+    compare({.name = "as sglang", .yaml = sglang, .resizes = true}, seed);
+    compare({.name = "late", .yaml = windows, .late = 200}, seed);
+    compare({.name = "lost", .yaml = windows, .loses = 300}, seed);
   }
 }
