@@ -216,6 +216,17 @@ TEST_CASE("chunk tree: random operations beside a model") {
         if (model.parent.at(child) != 0 || model.begins[child] != model.begins[before] + kPage) continue;
         model.tree.adopt(before, child);
         model.parent.at(child) = before;
+      } else if (choice < 78) {
+        const Slot slot = any(model.parent, random);
+        if (random() % 2 == 0) {
+          model.tree.part(slot);
+          model.parent.at(slot) = 0;
+          continue;
+        }
+        const std::set<Slot> held = model.held({});
+        model.tree.part_stuck(slot);
+        for (auto& [child, before] : model.parent)
+          if (before == slot && held.contains(child)) before = 0;
       } else if (choice < 84) {
         model.use(any(model.parent, random), static_cast<ChunkTree::Use>(random() % 3));
       } else if (choice < 99) {
