@@ -59,13 +59,12 @@ std::string unknown(const std::string& path) {
   if (line.find_first_of("{[") == 0)
     text +=
         "The nearest is mooncake, lines like {\"timestamp\": 0, \"input_length\": 700, \"output_length\": 50, "
-        "\"hash_ids\": [1, 2]}; ";
+        "\"hash_ids\": [1, 2]}. ";
   else if (line.find_first_of(",;\t") != line.npos)
-    text += "The nearest is csv, rows of time, object and size such as 10.5,a,600; ";
+    text += "The nearest is csv, rows of time, object and size such as 10.5,a,600. ";
   else if (has("Receive") || has("INFO") || has("request"))
-    text += "A log of SGLang or vLLM is read by python3 -m canopy.logs; ";
-  return text +
-         "not JSON of requests. Name a format before the path, as in openai:FILE; docs/lab.md has an example of each";
+    text += "A log of SGLang or vLLM is read by python3 -m canopy.logs. ";
+  return text + "Name a format before the path, as in openai:FILE; docs/lab.md has an example of each";
 }
 
 }  // namespace

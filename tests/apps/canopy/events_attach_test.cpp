@@ -124,7 +124,7 @@ TEST_CASE("events attach: groups of windows that come first do not take the plac
   }
   const Ended ended = run_canopy(workshop, "events attach --from " + workshop.file("s.bin", stream) + " --record " +
                                                (workshop.path / "s.feed").string());
-  CHECK_MESSAGE(has(ended.out, "blocks: 9\n"), ended.out);  // of three groups of windows, and full attention
+  CHECK_MESSAGE(has(ended.out, "blocks: 9\n"), ended.out);  // three groups of windows, and full attention
   CHECK_MESSAGE(has(ended.out, "incomplete, 4 blocks were left out"), ended.out);
 }
 
