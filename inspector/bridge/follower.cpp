@@ -123,7 +123,8 @@ void Follower::store(std::uint16_t worker, const kv_events::EventBatch& batch, c
     return;
   }
   const std::optional<std::uint8_t> group = group_of(batch, event);
-  if (!group) return leave_out(worker, event.hashes.count, left_out_);
+  if (!group)
+    return leave_out(worker, event.hashes.count, Names::may_be_full(batch, event) ? left_out_ : other_groups_);
   std::span<const Token> tokens = batch.tokens_of(event);
   if (event.token_pairs) {  // (t, t+1): the second token of a pair is the first of the next
     tokens_.clear();
@@ -222,6 +223,7 @@ std::string Follower::report() const {
   if (!tree_) return text;
   const Tree::Counts& counts = tree_->counts();
   add("blocks", tree_->blocks().count());
+  add_any("blocks of windows and states left out because a feed has room for four groups", other_groups_);
   add_any("blocks left out because there are too many groups, workers or blocks", left_out_ + counts.left_out);
   add_any("further copies that servers keep of equal prompts", tree_->copies());
   add_any("blocks under an unknown prefix", tree_->orphans());

@@ -67,6 +67,8 @@ class Follower {
   /// Returns "whole", or what is missing of a worker. No worker is whole of which blocks were left out.
   std::string state_of(std::uint16_t worker) const;
   /// Returns the doubts of all figures: messages that never came, or could not be read, and blocks that were left out.
+  /// Blocks of windows and states for whose group there is no room are none: full attention decides how long a prefix
+  /// is. state_of() and report() have them.
   Doubts doubts() const;
   /// Returns the figures of all workers, a line each: `label: value`. Leaves out what did not happen.
   std::string report() const;
@@ -106,7 +108,7 @@ class Follower {
   Tick tick_ = 0;
   std::uint64_t operations_ = 0;
   std::string trouble_, failure_;
-  std::uint64_t unreadable_ = 0, other_sizes_ = 0, left_out_ = 0, unknown_fields_ = 0;
+  std::uint64_t unreadable_ = 0, other_sizes_ = 0, left_out_ = 0, other_groups_ = 0, unknown_fields_ = 0;
   std::int64_t other_size_ = 0;
   // Content of the feed.
   std::vector<std::string> sent_lines_;

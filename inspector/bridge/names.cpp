@@ -102,18 +102,13 @@ std::string Names::space_name(std::uint32_t space) const {
   return name.empty() || label.empty() ? name + label : name + ", " + label;
 }
 
-namespace {
-
-/// Returns true if a stored event may be of a group of full attention. A removed event never says of which kind its
-/// group is, and a group that is not known has nothing to remove.
-bool may_be_full(const kv_events::Event& event, std::string_view kind) {
+bool Names::may_be_full(const kv_events::EventBatch& batch, const kv_events::Event& event) {
+  const std::string_view kind = batch.text_of(event, Field::kv_cache_spec_kind);
   if (event.kind != kv_events::EventKind::stored) return false;
   for (const std::string_view partial : {"window", "mamba", "chunk", "local", "cross", "linear"})
     if (kind.find(partial) != kind.npos) return false;
   return true;
 }
-
-}  // namespace
 
 std::optional<std::uint8_t> Names::group(const kv_events::EventBatch& batch, const kv_events::Event& event) {
   const std::string medium(event.has(Field::medium) ? batch.text_of(event, Field::medium) : "GPU");
@@ -122,7 +117,7 @@ std::optional<std::uint8_t> Names::group(const kv_events::EventBatch& batch, con
   if (known != group_of_.end()) return known->second;
   if (group_names_.size() == kMaxGroups) return std::nullopt;
   const std::string_view kind = batch.text_of(event, Field::kv_cache_spec_kind);
-  const bool full = may_be_full(event, kind);
+  const bool full = may_be_full(batch, event);
   if (!full && !has_full_ && group_names_.size() + 1 == kMaxGroups) return std::nullopt;
   has_full_ |= full;
   const auto number = static_cast<std::uint8_t>(group_names_.size());

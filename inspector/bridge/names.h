@@ -55,6 +55,9 @@ class Names {
   /// kept for a group of full attention as long as none has come: it decides how long a prefix is, and windows may come
   /// first.
   std::optional<std::uint8_t> group(const kv_events::EventBatch& batch, const kv_events::Event& event);
+  /// Returns true if a stored event may be of a group of full attention. A removed event never says of which kind its
+  /// group is, and a group that is not known has nothing to remove.
+  static bool may_be_full(const kv_events::EventBatch& batch, const kv_events::Event& event);
   std::size_t groups() const { return group_names_.size(); }
   const std::string& group_name(std::size_t group) const { return group_names_[group]; }
 

@@ -126,6 +126,7 @@ TEST_CASE("events attach: groups of windows that come first do not take the plac
                                                (workshop.path / "s.feed").string());
   CHECK_MESSAGE(has(ended.out, "blocks: 9\n"), ended.out);  // three groups of windows, and full attention
   CHECK_MESSAGE(has(ended.out, "incomplete, 4 blocks were left out"), ended.out);
+  CHECK(ended.status == 0);  // figures of prefixes are whole
 }
 
 TEST_CASE("what KV events do not show is not known in any output of canopy inspect") {
