@@ -178,8 +178,9 @@ void Apply::find_reason(MirrorRequest& request) {
   state_.requests.keep_verdict(request);
 }
 
-/// Adds the part of its prompt that this commit brought back.
+/// Adds the part of its prompt that this commit brought back. After a retraction, its own pages come back.
 void Apply::add_returned(MirrorRequest& request) {
+  if (request.retractions > 0 && request.rest != Miss::unknown) return;
   const std::uint64_t from = request.matched, until = request.reusable(state_.page_size);
   for (CommitSoFar& now = state_.now; now.judged < now.returned.size(); ++now.judged) {
     const Returned& part = now.returned[now.judged];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace canopy::workload {
 namespace {
@@ -19,8 +20,7 @@ class SortedTrace final : public TraceReader {
         continue;
       }
       read_ = true;
-      std::stable_sort(records_.begin(), records_.end(),
-                       [](const TraceRecord& a, const TraceRecord& b) { return a.time_ms < b.time_ms; });
+      sort();
     }
     if (next_ == records_.size()) return false;
     record = std::move(records_[next_++]);
@@ -33,6 +33,18 @@ class SortedTrace final : public TraceReader {
   std::vector<std::string> notes() const override { return trace_->notes(); }
 
  private:
+  /// Sorts the records by time; those of one time keep their order.
+  void sort() {
+    // Not std::stable_sort, whose buffer is deprecated in libstdc++ 12.
+    std::vector<std::pair<std::uint64_t, std::size_t>> order;
+    for (const TraceRecord& record : records_) order.emplace_back(record.time_ms, order.size());
+    std::sort(order.begin(), order.end());
+    std::vector<TraceRecord> sorted;
+    sorted.reserve(records_.size());
+    for (const auto& [time, at] : order) sorted.push_back(std::move(records_[at]));
+    records_ = std::move(sorted);
+  }
+
   std::unique_ptr<TraceReader> trace_;
   std::vector<TraceRecord> records_;
   std::size_t next_ = 0;

@@ -55,7 +55,8 @@ std::string unknown(const std::string& path) {
   const std::string line = beginning_of(path);
   const auto has = [&](std::string_view text) { return line.find(text) != line.npos; };
   if (line.empty() || has("\"timestamp\"") || has("_length\"") || has("_tokens\"") || has("hash_ids")) return {};
-  std::string text = fmt::format("{}: is of no format that is known; it begins with '{}'. ", path, shown(line));
+  std::string text =
+      fmt::format("{}:1: the line is of no format that is known; it begins with '{}'. ", path, shown(line));
   if (line.find_first_of("{[") == 0)
     text +=
         "The nearest is mooncake, lines like {\"timestamp\": 0, \"input_length\": 700, \"output_length\": 50, "

@@ -5,6 +5,7 @@ $CANOPY_PICTURES names a folder for pictures of the ten questions.
 """
 
 import base64
+import itertools
 import json
 import os
 import pathlib
@@ -407,13 +408,15 @@ def downloads(page, folder):
         time.sleep(0.5)
         target = os.path.join(folder, "canopy-timeline.csv")
         width, height = page.driver.execute_script("return [innerWidth, innerHeight]")
-        # The row of the panel's title, wherever the button stands in it.
+        # The row of the panel's title, wherever the button stands in it: from the left, since others stand right of it.
         end = time.monotonic() + 90
-        while not os.path.exists(target):
+        for x in itertools.cycle(range(350, 470, 14)):
             for y in range(int(0.35 * height), int(0.5 * height), 10):
-                page.click(362, y)
+                page.click(x, y)
             time.sleep(1)
-            assert os.path.exists(target) or time.monotonic() < end, f"no file in {os.listdir(folder)}, page {width} x {height}"
+            if os.path.exists(target):
+                break
+            assert time.monotonic() < end, f"no file in {os.listdir(folder)}, page {width} x {height}"
         with open(target) as file:
             assert "," in file.readline()
         page.keys("s")

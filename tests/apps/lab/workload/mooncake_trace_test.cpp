@@ -284,7 +284,7 @@ TEST_CASE(
 TEST_CASE("a file of no format is refused with what was found and the nearest format") {
   const Folder folder;
   const auto error = [&](const std::string& content) { return open_trace(folder.write(content)).error().text; };
-  CHECK(error("hello\n").find("is of no format that is known; it begins with 'hello'") != std::string::npos);
+  CHECK(error("hello\n").find("the line is of no format that is known; it begins with 'hello'") != std::string::npos);
   CHECK(error("{\"a\": 1}\n").find("The nearest is mooncake, lines like {\"timestamp\"") != std::string::npos);
   CHECK(error("a,b,c\n1,2,3\n").find("The nearest is csv") != std::string::npos);
   CHECK(error("INFO Received request x\n").find("python3 -m canopy.logs") != std::string::npos);
