@@ -229,3 +229,36 @@ TEST_CASE("recount: the account equals a count of the raw events, over tenants, 
     compare({.name = "lost", .yaml = windows, .loses = 300}, seed);
   }
 }
+
+TEST_CASE("recount: what a fetch brings back from the host is a hit, and neither waste nor regret") {
+  const auto engine = engine_of(
+      "page_size: 4\nindex: radix\n"
+      "groups: { full: { reach: path, capacity: 48, allocator: free_list, eviction: lru } }\n"
+      "store: { host: { streams: { kv: 8 } } }\ntiers: { host: { capacity: 200, latency: 40us } }\n"
+      "feed: { heap: { events: 65536, tokens: true } }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  Mirror mirror(engine->feed()->writer().header());
+  History history;
+  std::uint64_t now = 0;
+  for (int round = 0; round < 3; ++round)
+    for (const Token first : {1U, 1'001U}) {  // one of the two fits into the pool
+      std::vector<Token> prompt(41);
+      for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = first + static_cast<Token>(i);
+      Fetch fetch = engine->tiers().fetch(arrival(prompt));
+      for (int i = 0; i < 16 && !fetch.done(); ++i) engine->turn(now += 200);
+      Request request = engine->begin(arrival(prompt), std::move(fetch));
+      CHECK(request.matched() == (round == 0 ? 0 : 40));
+      REQUIRE(request.reserve(41));
+      request.finish(41);
+      for (int i = 0; i < 4; ++i) engine->turn(now += 200);
+    }
+  engine->poll();
+  std::vector<Event> events(4096);
+  for (std::size_t count = 0; reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events;)
+    mirror.take(std::span(events).first(count), history.watch(mirror));
+  const RangeFigures figures = figures_of(history, {});
+  CHECK(figures.counts[Count::hit] == 4 * 40);
+  CHECK(figures.counts[Count::evicted] > 0);
+  CHECK(figures.counts[Count::regretted] == 0);
+  CHECK(figures.counts[Count::wasted] == 0);
+}
