@@ -1,6 +1,7 @@
 #include "chat_text.h"
 
 #include "json_line.h"
+#include "json_trace.h"
 #include "shown.h"
 #include "text.h"
 
@@ -29,21 +30,6 @@ std::string text_of(const json& value) {
 }
 
 }  // namespace
-
-json::parser_callback_t shallow(bool& deep) {
-  return [&deep](int depth, json::parse_event_t, json&) {
-    constexpr int kDeepest = 64;
-    deep |= depth > kDeepest;
-    return depth <= kDeepest;
-  };
-}
-
-const json* member_of(const json& object, std::initializer_list<const char*> names) {
-  if (!object.is_object()) return nullptr;
-  for (const char* name : names)
-    if (const auto at = object.find(name); at != object.end() && !at->is_null()) return &*at;
-  return nullptr;
-}
 
 void ChatText::append(const json& value, std::vector<Token>& to) {
   words_.append(kOtherMark, to);

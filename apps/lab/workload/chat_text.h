@@ -42,10 +42,4 @@ class ChatText {
   std::uint64_t media_ = 0;
 };
 
-/// Returns a callback for json::parse that leaves out what is nested too deep for a recursion, and sets `deep` to true.
-nlohmann::json::parser_callback_t shallow(bool& deep);
-
-/// Returns the first of the named members that `object` has and that is not null; nullptr if there is none.
-const nlohmann::json* member_of(const nlohmann::json& object, std::initializer_list<const char*> names);
-
 }  // namespace canopy::workload

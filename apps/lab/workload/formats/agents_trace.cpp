@@ -1,9 +1,8 @@
 /// Traces of agents as kv-cache-tester (github.com/callanjfox/kv-cache-tester) and AIPerf have them: one object a
 /// conversation, with `block_size` and `requests` of `t` (seconds), `in`, `out` and `hash_ids`. A sub-agent is an item
 /// with `requests` of its own. With `hash_id_scope` "local", ids of two conversations are different blocks.
-#include "../chat_text.h"
 #include "../json_line.h"
-#include "../json_objects.h"
+#include "../json_trace.h"
 #include "../sorted_trace.h"
 #include "../text.h"
 #include "../trace_formats.h"
@@ -12,9 +11,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace canopy::workload {
@@ -25,35 +22,14 @@ using nlohmann::json;
 constexpr std::uint64_t kAgentBlock = 64;
 constexpr int kDeepest = 16;  ///< Most levels of sub-agents.
 
-class AgentsTrace final : public TraceReader {
+class AgentsTrace final : public JsonTrace {
  public:
-  AgentsTrace(std::unique_ptr<LineReader> lines, std::uint64_t block) : objects_(std::move(lines)), given_(block) {}
+  AgentsTrace(std::unique_ptr<LineReader> lines, std::uint64_t block)
+      : JsonTrace(std::move(lines), "a conversation's object",
+                  "an object like {\"block_size\": 64, \"requests\": [{\"t\": 0.0, \"in\": 64, \"out\": 5, "
+                  "\"hash_ids\": [1]}]}"),
+        given_(block) {}
 
-  Result<bool> next(TraceRecord& record) override {
-    if (failed_) return *failed_;
-    while (ready_.empty()) {
-      auto got = objects_.next(text_);
-      if (got && !*got && conversations_ == 0)
-        got = Error{
-            objects_.lines().path() +
-            ": has no requests; expected an object like {\"block_size\": 64, \"requests\": [{\"t\": 0.0, \"in\": 64, "
-            "\"out\": 5, \"hash_ids\": [1]}]}"};
-      if (!got) failed_ = got.error();
-      if (!got || !*got) return got;
-      bool deep = false;
-      const json object = json::parse(text_, shallow(deep), false);
-      std::string problem = object.is_discarded() ? "not JSON; expected a conversation's object" : take(object);
-      if (deep) problem = "is nested deeper than 64 levels";
-      if (problem.empty()) continue;
-      failed_ = Error{objects_.place(0) + ": " + std::move(problem)};
-      return *failed_;
-    }
-    record = std::move(ready_.front());
-    ready_.pop_front();
-    return true;
-  }
-  Doubts doubts() const override { return objects_.lines().doubts(); }
-  double progress() const override { return objects_.lines().progress(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     if (conversations_ > 1)
@@ -67,7 +43,7 @@ class AgentsTrace final : public TraceReader {
   }
 
  private:
-  std::string take(const json& object) {
+  std::string take(const json& object) override {
     const json *requests = member_of(object, {"requests"}), *block = member_of(object, {"block_size"}),
                *scope = member_of(object, {"hash_id_scope"});
     if (requests == nullptr || !requests->is_array()) return "has no list 'requests'";
@@ -111,8 +87,7 @@ class AgentsTrace final : public TraceReader {
     record.input_tokens = in->get<std::uint32_t>();
     if (out != nullptr && out->is_number_unsigned() && out->get<std::uint64_t>() <= kMaxPromptTokens)
       record.output_tokens = out->get<std::uint32_t>();
-    if (model != nullptr && !first_model_) first_model_ = model->dump();
-    if (model != nullptr && model->dump() != *first_model_) record.space = "model=" + model->dump();
+    record.space = space_of_model(model);
     const std::uint64_t most = ~std::uint64_t{0} / block_, needed = (record.input_tokens + block_ - 1) / block_;
     for (const json& id : *ids) {
       const std::string name = id.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -131,17 +106,12 @@ class AgentsTrace final : public TraceReader {
     if (record.ids.size() != needed)
       return fmt::format("request {} has {} ids; {} tokens need {}, one for each {}; see --block-size", number,
                          record.ids.size(), record.input_tokens, needed, block_);
-    ready_.push_back(std::move(record));
+    push(std::move(record));
     return {};
   }
 
-  JsonObjects objects_;
   std::uint64_t given_, block_ = kAgentBlock, conversations_ = 0, agents_ = 0, short_ = 0;
   bool local_ = true;
-  std::deque<TraceRecord> ready_;
-  std::optional<std::string> first_model_;
-  std::optional<Error> failed_;
-  std::string text_;
 };
 
 }  // namespace

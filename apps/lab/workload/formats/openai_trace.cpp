@@ -3,7 +3,7 @@
 /// with `text_input`. Each is one request: its prompt is all of the messages. A text stands for tokens by words.h; a
 /// prompt of token ids is taken as it is. `cache_salt` and a model other than the first become the namespace.
 #include "../chat_text.h"
-#include "../json_objects.h"
+#include "../json_trace.h"
 #include "../text.h"
 #include "../trace_formats.h"
 
@@ -11,10 +11,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace canopy::workload {
@@ -25,34 +23,12 @@ using nlohmann::json;
 constexpr std::uint64_t kSentGapMs = 100;
 constexpr double kMostSentMs = 1e15;
 
-class OpenAITrace final : public TraceReader {
+class OpenAITrace final : public JsonTrace {
  public:
-  explicit OpenAITrace(std::unique_ptr<LineReader> lines) : objects_(std::move(lines)) {}
+  explicit OpenAITrace(std::unique_ptr<LineReader> lines)
+      : JsonTrace(std::move(lines), "the body of a request",
+                  "lines like {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}]}") {}
 
-  Result<bool> next(TraceRecord& record) override {
-    if (failed_) return *failed_;
-    while (ready_.empty()) {
-      auto got = objects_.next(text_);
-      if (got && !*got && requests_ == 0)
-        got = Error{
-            objects_.lines().path() +
-            ": has no requests; expected lines like {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}]}"};
-      if (!got) failed_ = got.error();
-      if (!got || !*got) return got;
-      bool deep = false;
-      const json object = json::parse(text_, shallow(deep), false);
-      std::string problem = object.is_discarded() ? "not JSON; expected the body of a request" : take(object);
-      if (deep) problem = "is nested deeper than 64 levels";
-      if (problem.empty()) continue;
-      failed_ = Error{objects_.place(0) + ": " + std::move(problem)};
-      return *failed_;
-    }
-    record = std::move(ready_.front());
-    ready_.pop_front();
-    return true;
-  }
-  Doubts doubts() const override { return objects_.lines().doubts(); }
-  double progress() const override { return objects_.lines().progress(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     if (chat_.known() > 0)
@@ -75,7 +51,7 @@ class OpenAITrace final : public TraceReader {
 
  private:
   /// Takes an object that is a request, or has one or several. Returns an error message, or nothing.
-  std::string take(const json& object) {  // at most as deep as shallow() lets an object be
+  std::string take(const json& object) override {
     const json* inner = member_of(object, {"body", "payload", "payloads", "data", "request"});
     if (inner == nullptr || !(inner->is_object() || inner->is_array())) return take_body(object);
     if (inner->is_object()) return take(*inner);
@@ -93,7 +69,7 @@ class OpenAITrace final : public TraceReader {
       if (const json* value = member_of(body, {key})) chat_.append(*value, before.tokens);
     if (const json* messages = member_of(body, {"messages"}); messages != nullptr && messages->is_array()) {
       if (std::string problem = chat_.take(*messages, before); !problem.empty()) return problem;
-      return push(std::move(before), record);
+      return add(std::move(before), record);
     }
     const json* prompt = member_of(body, {"prompt", "text_input", "input", "prompt_token_ids", "input_ids", "text"});
     if (prompt == nullptr)
@@ -102,7 +78,7 @@ class OpenAITrace final : public TraceReader {
       return take_prompt(*prompt, before, record);
     if (prompt->front().is_object() && member_of(prompt->front(), {"role", "type"}) != nullptr) {
       if (std::string problem = chat_.take(*prompt, before); !problem.empty()) return problem;
-      return push(std::move(before), record);
+      return add(std::move(before), record);
     }
     for (const json& each : *prompt)
       if (std::string problem = take_prompt(each, before, record); !problem.empty()) return problem;
@@ -113,7 +89,7 @@ class OpenAITrace final : public TraceReader {
   std::string take_prompt(const json& prompt, Conversation now, const TraceRecord& record) {
     if (prompt.is_string()) {
       chat_.append(prompt, now.tokens);
-      return push(std::move(now), record);
+      return add(std::move(now), record);
     }
     if (!prompt.is_array()) return "has a prompt that is neither a text nor token ids";
     for (const json& token : prompt) {
@@ -121,7 +97,7 @@ class OpenAITrace final : public TraceReader {
         return "has a token id that is no whole number from 0 to 4294967295";
       now.tokens.push_back(token.get<Token>());
     }
-    return push(std::move(now), record);
+    return add(std::move(now), record);
   }
 
   /// Takes what a body says besides its prompt.
@@ -137,12 +113,11 @@ class OpenAITrace final : public TraceReader {
     if (const json* priority = member_of(body, {"priority"}); priority != nullptr && priority->is_number_integer())
       record.priority = priority->get<std::int32_t>();
     const json *salt = member_of(body, {"cache_salt"}), *model = member_of(body, {"model"});
-    if (model != nullptr && !first_model_) first_model_ = model->dump();
-    if (model != nullptr && model->dump() != *first_model_) record.space = "model=" + model->dump();
+    record.space = space_of_model(model);
     if (salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + salt->dump();
   }
 
-  std::string push(Conversation now, TraceRecord record) {
+  std::string add(Conversation now, TraceRecord record) {
     if (now.tokens.size() > kMaxPromptTokens) return fmt::format("has more than {} words", kMaxPromptTokens);
     const bool answered = now.last_end > 0 && now.last_end == now.tokens.size();
     if (answered) {
@@ -153,21 +128,15 @@ class OpenAITrace final : public TraceReader {
     }
     answered_ += answered;
     unanswered_ += record.output_tokens == 0 && !answered;
-    if (!has_time_) record.time_ms = kSentGapMs * requests_, ++untimed_;
+    if (!has_time_) record.time_ms = kSentGapMs * pushed(), ++untimed_;
     record.tokens = std::move(now.tokens);
-    ready_.push_back(std::move(record));
-    ++requests_;
+    push(std::move(record));
     return {};
   }
 
-  JsonObjects objects_;
   ChatText chat_;
-  std::deque<TraceRecord> ready_;
-  std::optional<std::string> first_model_;
-  std::optional<Error> failed_;
-  std::uint64_t requests_ = 0, untimed_ = 0, answered_ = 0, unanswered_ = 0;
+  std::uint64_t untimed_ = 0, answered_ = 0, unanswered_ = 0;
   bool has_time_ = false;  ///< the body that is taken has a time
-  std::string text_;
 };
 
 }  // namespace

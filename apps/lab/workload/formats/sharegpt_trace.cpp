@@ -3,7 +3,7 @@
 /// whose prompt is the whole conversation before it. The file has no times: TraceOptions::conversations conversations
 /// are open at a time and take turns, one request every 100 ms; when one ends, the next of the file begins.
 #include "../chat_text.h"
-#include "../json_objects.h"
+#include "../json_trace.h"
 #include "../trace_formats.h"
 
 #include <canopy/base/figures.h>
