@@ -1,4 +1,4 @@
-# cmake -DSOURCE=<source tree> -DWORK=<folder to use> -DCPP=<program> -DLIBRARY=<libcanopy.so.1.0> -DCC=<compiler>
+# cmake -DSOURCE=<source tree> -DWORK=<folder to use> -DCPP=<program> -DLIBRARY=<libcanopy.so> -DCC=<compiler>
 #       -DRUSTC=<compiler or NOTFOUND> -DGO=<compiler or NOTFOUND> -P server_loop.cmake
 # Builds apps/examples/server_loop over the C interface in each language that has a compiler here, and compares what the
 # programs print with the one in C++.

@@ -39,7 +39,7 @@ endfunction()
 has(canopy usr/bin/canopy usr/bin/canopy-slots canopy/plugins/radix.so libexec/canopy/canopy-contract man/man1/canopy.1.gz man/man1/canopy-slots.1.gz
     bash-completion/completions/canopy zsh/vendor-completions/_canopy fish/vendor_completions.d/canopy.fish
     share/canopy/configs/engines/lru.yaml doc/canopy/copyright)
-has(libcanopy1 libcanopy.so.1 libcanopy.so.1.0 doc/libcanopy1/copyright)
+has(libcanopy1 libcanopy.so.1 "libcanopy.so.1.[0-9]+" doc/libcanopy1/copyright)
 has(libcanopy-dev usr/include/canopy/c/canopy.h libcanopy.so cmake/canopy/canopy-c.cmake pkgconfig/canopy-c.pc
     share/canopy/examples/server_loop/server_loop.rs)
 has(libcanopy-dev usr/include/canopy/engine/engine.h cmake/canopy/canopy-config.cmake pkgconfig/canopy.pc libcanopy_engine.a
