@@ -2,11 +2,6 @@
 
 namespace canopy::inspector {
 
-std::size_t reason_of(const Verdict& verdict) {
-  if (verdict.miss == Miss::evicted && verdict.missed_policy == kFlushPolicy) return kFlushedReason;
-  return static_cast<std::size_t>(verdict.miss);
-}
-
 const char* reason_name(std::size_t reason) {
   return reason == kFlushedReason ? "flushed" : info_of(static_cast<Miss>(reason)).words;
 }

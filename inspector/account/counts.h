@@ -24,7 +24,7 @@ namespace canopy::inspector {
 ///   left out until its reasons are final: its whole prompt is in the tree, or it has ended. A flush is a reason of its
 ///   own here, and `evicted` there.
 /// - Pages are compared by their digests (event::NodeDigests) or tokens. Where a feed has neither, a longer node that
-///   comes back is known by its first page only: what is counted is then the most that it can be (Bound).
+///   comes back is known by its first page only, and not at all after a split: figures are then *about* (Bound).
 /// - `inserted`: not nodes that were there when this reader came (MirrorNode::reported_late). Pages of the first group
 ///   that fill a gap count as well.
 /// - `wasted`: what a fetch finds in a tier below is no waste, and is taken back when it is fetched. `regretted`: what
@@ -34,9 +34,8 @@ namespace canopy::inspector {
 ///   the next one: a resize then makes it `limit`. Ages are those that are known: by token here, also at a flush; by
 ///   page in an exporter, and not at a flush.
 /// - *Locked* is the time for which requests ran and so had locks, summed over requests: from a request's beginning to
-/// its
-///   end, also before it is admitted, without the time for which it was retracted. It counts as it passes, where it
-///   passes. Requests that were there when this reader came count from then on. Time over a loss does not count.
+///   its end, also before it is admitted, without the time for which it was retracted. It counts as it passes, where
+///   it passes. Requests that were there when this reader came count from then on. Time over a loss does not count.
 /// - Hits by tier: the engine reports only with its totals, every few operations, what fetches had brought to requests
 ///   that were admitted before. Until then, an exporter counts their hits for no tier.
 /// - Prompt lengths: of requests that were admitted here; of those that finished in an exporter.
@@ -92,8 +91,6 @@ class Counts {
 
 /// Reasons of missed tokens: those of Miss, and last the flush that removed them.
 inline constexpr std::size_t kReasons = static_cast<std::size_t>(Miss::no_nodes) + 2, kFlushedReason = kReasons - 1;
-/// Returns the reason of a verdict as a number below kReasons: of the evicted part, or of the rest if there is none.
-std::size_t reason_of(const Verdict& verdict);
 /// Returns a reason in a few words.
 const char* reason_name(std::size_t reason);
 
@@ -113,9 +110,9 @@ EvictionCause cause_of(Operation operation);
 /// The kind of a figure, by whether the feed has all that it needs.
 enum class Bound : std::uint8_t {
   none,      ///< exact
-  at_most,   ///< pages were not compared one by one
+  at_most,   ///< the last page of a prompt may not have been found
   at_least,  ///< earlier evictions are not known: the reader came late, or lost events
-  about,     ///< both
+  about,     ///< pages could not be compared one by one, or both of the above
 };
 inline constexpr std::array<const char*, 4> kBoundWords = {"", "at most ", "at least ", "about "};
 inline constexpr std::array<const char*, 4> kBoundSigns = {"", "< ", "> ", "~ "};  ///< for narrow places

@@ -116,7 +116,10 @@ PrefixFigure History::figure(const MirrorNode& node, std::uint64_t tokens) const
 
 void History::begin_again(bool known) {
   held_.assign(tenants_.size(), 0);
-  running_.clear();
+  // What they were before the loss is all that is known of them.
+  for (auto& [id, running] : running_)
+    if (const MirrorRequest* request = running.admitted != 0 ? mirror_->request(id) : nullptr) judge(running, *request);
+  running_.clear(), not_judged_ = {};
   ends_.clear();
   lost_.clear(), returned_.clear();
   recent_ = {};
@@ -217,7 +220,6 @@ void History::count_regret(const MirrorNode& node, std::uint64_t tokens) {
 }
 
 void History::returned(const MirrorNode& node, const Returned& part, bool fetched) {
-  at_most_ |= part.at_most;
   const EvictionCause cause = cause_of(part.operation);
   if (!fetched) {
     count_regret(node, part.length);

@@ -44,8 +44,8 @@ class History final : MirrorWatcher {
   /// already seen is taken again.
   MirrorWatcher* watch(const Mirror& mirror) { return mirror_ = &mirror, this; }
 
-  /// Call it when the mirror ends before the history.
-  void forget_mirror() { mirror_ = nullptr; }
+  /// Call it when the mirror ends before the history. The reasons of requests that run then are final.
+  void forget_mirror() { mirror_ = nullptr, not_judged_ = {}; }
 
   // With of_sums():
   /// Call it when the feed begins again, with another mirror.
@@ -106,7 +106,7 @@ class History final : MirrorWatcher {
   bool has_requests() const { return has_requests_; }
   bool has_nodes() const { return has_nodes_; }  ///< false if the index reports no nodes
   /// Returns what figures of evicted tokens that came back are.
-  Bound bound() const { return static_cast<Bound>((at_most_ ? 1 : 0) | (at_least_ ? 2 : 0)); }
+  Bound bound() const { return has_unnamed_pages_ ? Bound::about : at_least_ ? Bound::at_least : Bound::none; }
   /// Returns what the hits of larger pools are. The last page of a prompt counts there, although a match may have to
   /// leave it out: whether it has to is known once a match returned one.
   Bound kept_bound() const {
@@ -147,6 +147,12 @@ class History final : MirrorWatcher {
   void count_kept(Bucket& bucket, std::uint64_t evicted, const MirrorRequest* request);
   void count_regret(const MirrorNode& node, std::uint64_t tokens);
   void count_leaving(const MirrorNode& node, std::size_t group, EvictionCause cause);
+  /// The reasons under which a request's missed tokens are counted.
+  struct Counted {
+    std::uint32_t evicted = 0, flushed = 0;  ///< missed tokens that had left, and those of them that a flush took
+    std::uint8_t rest = 0;                   ///< reason of the others
+    friend bool operator==(const Counted&, const Counted&) = default;
+  };
   /// A request that runs, or waits to be admitted.
   struct Running {
     std::uint64_t span = 0;      ///< number of its span
@@ -154,9 +160,8 @@ class History final : MirrorWatcher {
     std::uint64_t evicted = 0;   ///< Mirror::evicted_tokens when it began
     std::uint32_t row = 0;       ///< its tenant's
     std::uint32_t prompt = 0, matched = 0, missed = 0;
-    std::uint32_t evicted_part = 0;     ///< a part of `missed`
-    std::uint8_t reason = 0, rest = 0;  ///< reasons of that part, and of the rest
-    bool judged = false;                ///< true if its reasons are final
+    Counted verdict{};
+    bool judged = false;  ///< true if its reasons are final
   };
   RequestSpan* span_of(const Running& running);
   void pass_time();
@@ -165,8 +170,10 @@ class History final : MirrorWatcher {
   void forget_try(const MirrorRequest& request);
   void judge(Running& running, const MirrorRequest& request);
   static void show_reasons(RequestSpan& span, const Running& running);
-  static void count_missed(std::array<std::uint64_t, kReasons>& missed, const Running& running, bool in);
-  static void count_missed(Bucket& bucket, const Running& running, bool in);
+  Counted counted(const Running& running, const MirrorRequest& request) const;
+  template <class Add>
+  static void each_reason(const Running& running, Add&& add);
+  void count_missed(const Running& running, bool in);
   void follow(RequestSpan& span, const MirrorRequest& request) const;
   PrefixFigure figure(const MirrorNode& node, std::uint64_t tokens) const;
   HistoryMoment moment() const;
@@ -201,7 +208,7 @@ class History final : MirrorWatcher {
   std::vector<Returned> returned_;              ///< parts that were computed again in the commit that is being applied
   std::uint64_t evicted_at_ = 0, evicted_ = 0;  ///< commit of the last eviction for room, and its tokens
   bool keyframe_ = false, began_ = false, has_tiers_ = false, has_storage_ = false, has_requests_ = true;
-  bool has_nodes_ = true, has_others_ = false, at_most_ = false, at_least_ = false;
+  bool has_nodes_ = true, has_others_ = false, has_unnamed_pages_ = false, at_least_ = false;
   bool last_page_kept_ = false, last_page_matched_ = false;
   std::size_t most_tenants_ = kMostTenants, most_spans_ = kMostSpans;
   // Only with of_sums():

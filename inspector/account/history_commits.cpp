@@ -32,7 +32,7 @@ void History::note_time(Bucket& bucket) {
   const HistoryMoment before = std::exchange(last_, {mirror_->commits(), mirror_->us()});
   bucket.commits.last = last_.commit, bucket.last_us = last_.us;
   if (!has_operation_) first_ = last_, has_operation_ = !keyframe_;
-  else if (const Bucket::Idle idle{before.us, last_.us}; idle.us() > bucket.idle.us()) bucket.idle = idle;
+  else if (const Bucket::Idle idle{before.us, last_.us}; !keyframe_ && idle.us() > bucket.idle.us()) bucket.idle = idle;
   if (!lost_stretches_.empty() && !lost_stretches_.back().until) lost_stretches_.back().until = last_;
 }
 
@@ -50,6 +50,7 @@ void History::committed(const LogLine& line) {
   has_storage_ = has_storage_ || !mirror_->storage().empty();
   has_requests_ = !mirror_->is_from_events();
   has_nodes_ = mirror_->no_nodes().empty();
+  has_unnamed_pages_ |= !mirror_->identifies_pages();
   if (totals_) ++totals_->operations;
   if (totals_ && line.operation == Operation::resize)
     for (auto& [group, counts] : totals_->leaving) counts.resized(last_.commit);

@@ -10,6 +10,7 @@ namespace canopy::inspector {
 
 /// Counts the time since the last call for the requests that had locks in it.
 void History::pass_time() {
+  if (totals_) return;  // an exporter has no such figure
   const std::uint64_t now_us = mirror_->us(), before = std::exchange(passed_us_, now_us);
   if (now_us <= before) return;  // a clock that another process has overwritten may run backwards
   Bucket& bucket = bucket_for(last_.commit + 1);
@@ -17,6 +18,7 @@ void History::pass_time() {
 }
 
 void History::follow_locks(const MirrorRequest& request) {
+  if (totals_) return;
   pass_time();
   const auto known = locking_.find(request.id);
   const bool has = !request.ended() && request.phase != RequestPhase::retracted;
@@ -71,18 +73,15 @@ void History::admitted(const MirrorRequest& request) {
   const std::uint32_t missed = request.missed(mirror_->page_size());
   const std::uint32_t rounding = request.rounding(mirror_->page_size());
   bucket.missed[static_cast<std::size_t>(Miss::rounding)] += rounding;
-  bucket.missed_of(row, static_cast<std::uint32_t>(Miss::rounding)) += rounding;
+  if (!totals_) bucket.missed_of(row, static_cast<std::uint32_t>(Miss::rounding)) += rounding;
   last_page_matched_ |= request.matched > request.reusable(mirror_->page_size());
   if (totals_) recent_.add(request.prompt, matched), totals_->admitted_hits.add(moment().commit, matched);
   Running& running = running_[request.id];
   running.admitted = moment().commit;
   running.prompt = request.prompt, running.matched = matched, running.missed = missed;
-  running.evicted_part = request.missed_evicted(mirror_->page_size());
-  running.reason = static_cast<std::uint8_t>(reason_of(request));
-  running.rest = static_cast<std::uint8_t>(request.rest);
+  running.verdict = counted(running, request);
   running.judged = missed == 0 || request.recalled;
-  count_missed(bucket, running, true);
-  if (!running.judged) count_missed(not_judged_, running, true);
+  count_missed(running, true);
   RequestSpan* const span = span_of(running);
   if (!span) return;
   span->matched = matched, span->missed = missed, span->admitted = moment();
@@ -104,35 +103,48 @@ void History::forget_try(const MirrorRequest& request) {
 }
 
 void History::show_reasons(RequestSpan& span, const Running& running) {
-  span.reason = running.reason, span.rest = running.rest, span.evicted_part = running.evicted_part;
+  const Counted& verdict = running.verdict;
+  span.reason = verdict.rest, span.rest = verdict.rest, span.evicted_part = verdict.evicted;
+  if (verdict.evicted > verdict.flushed) span.reason = static_cast<std::uint8_t>(Miss::evicted);
+  else if (verdict.flushed > 0) span.reason = kFlushedReason;
 }
 
-void History::count_missed(std::array<std::uint64_t, kReasons>& missed, const Running& running, bool in) {
-  const std::uint64_t part = running.evicted_part, rest = running.missed - running.evicted_part;
-  missed[running.reason] += in ? part : 0 - part;
-  missed[running.rest] += in ? rest : 0 - rest;
+History::Counted History::counted(const Running& running, const MirrorRequest& request) const {
+  const std::uint32_t evicted = std::min(running.missed, request.missed_evicted(mirror_->page_size()));
+  return {.evicted = evicted,
+          .flushed = std::min(evicted, request.missed_flushed(mirror_->page_size())),
+          .rest = static_cast<std::uint8_t>(request.rest)};
 }
 
-/// Also counts them for its tenant.
-void History::count_missed(Bucket& bucket, const Running& running, bool in) {
-  count_missed(bucket.missed, running, in);
-  const std::uint64_t part = running.evicted_part, rest = running.missed - running.evicted_part;
-  if (part > 0) bucket.missed_of(running.row, running.reason) += in ? part : 0 - part;
-  if (rest > 0) bucket.missed_of(running.row, running.rest) += in ? rest : 0 - rest;
+/// Calls `add` with each reason of the missed tokens and its tokens.
+template <class Add>
+void History::each_reason(const Running& running, Add&& add) {
+  const Counted& verdict = running.verdict;
+  if (verdict.flushed > 0) add(kFlushedReason, verdict.flushed);
+  if (verdict.evicted > verdict.flushed)
+    add(static_cast<std::size_t>(Miss::evicted), verdict.evicted - verdict.flushed);
+  if (running.missed > verdict.evicted) add(std::size_t{verdict.rest}, running.missed - verdict.evicted);
 }
 
-/// Counts the missed tokens under the request's reasons, in the bucket in which it was admitted.
-void History::judge(Running& running, const MirrorRequest& request) {
-  const Units page_size = mirror_->page_size();
+/// Adds the missed tokens under their reasons to the bucket in which the request was admitted, or takes them out.
+void History::count_missed(const Running& running, bool in) {
   Bucket* const bucket = bucket_of(running.admitted);
-  if (bucket) count_missed(*bucket, running, false);
-  if (!running.judged) count_missed(not_judged_, running, false);
-  running.reason = static_cast<std::uint8_t>(reason_of(request));
-  running.rest = static_cast<std::uint8_t>(request.rest);
-  running.evicted_part = std::min(running.missed, request.missed_evicted(page_size));
-  running.judged |= request.ended() || request.committed >= request.reusable(page_size);
-  if (bucket) count_missed(*bucket, running, true);
-  if (!running.judged) count_missed(not_judged_, running, true);
+  each_reason(running, [&](std::size_t reason, std::uint64_t tokens) {
+    const std::uint64_t change = in ? tokens : 0 - tokens;
+    if (bucket) bucket->missed[reason] += change;
+    if (bucket && !totals_) bucket->missed_of(running.row, static_cast<std::uint32_t>(reason)) += change;
+    if (!running.judged) not_judged_[reason] += change;
+  });
+}
+
+/// Counts the missed tokens under the request's reasons.
+void History::judge(Running& running, const MirrorRequest& request) {
+  const Counted verdict = counted(running, request);
+  const bool judged = running.judged || request.ended() || request.committed >= request.reusable(mirror_->page_size());
+  if (verdict == running.verdict && judged == running.judged) return;
+  count_missed(running, false);
+  running.verdict = verdict, running.judged = judged;
+  count_missed(running, true);
 }
 
 std::array<std::uint64_t, kReasons> History::final_misses() const {

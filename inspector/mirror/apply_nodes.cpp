@@ -123,13 +123,14 @@ void Apply::settle_nodes() {
     const std::size_t pages = node->length / state_.page_size;
     // Digests of the words serve all pages alike: the feed sends its own not in keyframes, and of small pages only that
     // of a node's first one, with which the same page in the middle of another node could not be compared.
-    if (node->words.size() == node->length) {
+    if (node->words.size() == node->length && !state_.has_overlap) {
       node->page_digests.assign(pages, 0);
       for (std::size_t i = 0; i < pages * state_.page_size; ++i) {
         std::uint32_t& digest = node->page_digests[i / state_.page_size];
         digest = static_cast<std::uint32_t>(mix_path(digest, node->words[i]));
       }
     }
+    state_.has_unnamed_pages |= node->page_digests.size() < pages;
     set_path(*node);
     const std::size_t known = now.returned.size();
     state_.past.revive(*node, state_.above(*node), state_.page_size, now.returned);

@@ -187,12 +187,13 @@ void Apply::add_returned(MirrorRequest& request) {
     const std::uint64_t first = std::max<std::uint64_t>(part.begin, from),
                         end = std::min(std::uint64_t{part.begin} + part.length, until);
     if (first >= end) continue;
-    request.at_most |= part.at_most;
-    if (request.missed_tokens == 0) {
+    const bool flushed = part.operation == Operation::flush;
+    if (request.missed_tokens == 0 || (!flushed && request.missed_tokens == request.flushed_tokens)) {
       request.miss = Miss::evicted;
       request.missed_since = part.tick, request.missed_policy = part.policy;
     }
     request.missed_tokens += static_cast<Units>(end - first);
+    if (flushed) request.flushed_tokens += static_cast<Units>(end - first);
     state_.requests.keep_verdict(request);
   }
 }

@@ -26,6 +26,7 @@ Event unmarked(Event event) {
 Mirror::Mirror(const FeedShape& header) {
   state_.page_size = header.page_size;
   state_.has_words = header.tokens != 0;
+  state_.has_overlap = header.overlap != 0;
   state_.pools.resize(header.groups);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) state_.pools[g].reach = static_cast<Units>(header.reaches[g]);
 }
@@ -59,7 +60,7 @@ void Mirror::reset() {
   forget();
   MirrorState fresh;
   fresh.page_size = state_.page_size;
-  fresh.has_words = state_.has_words;
+  fresh.has_words = state_.has_words, fresh.has_overlap = state_.has_overlap;
   fresh.pools = std::move(state_.pools);
   fresh.spaces = std::move(state_.spaces);
   fresh.requests = std::move(state_.requests);

@@ -65,6 +65,8 @@ class Mirror {
 
   Units page_size() const { return state_.page_size; }
   std::size_t groups() const { return state_.pools.size(); }
+  /// Returns true if each page of each node is known by its content, so that it is found when it comes back.
+  bool identifies_pages() const { return !state_.has_unnamed_pages; }
   bool has_words() const { return state_.has_words; }  ///< true if the feed carries tokens, so that nodes have words
   /// Returns false if requests had hits, but the feed reports no use of a node: what was hit most or never is not
   /// known.

@@ -27,7 +27,9 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,
   for (const MirrorRequest& request : requests()) {
     if (!request.admitted() || (space && request.space != *space) || (counts && !counts(request))) continue;
     add(Miss::rounding, {}, request.rounding(page_size()));
-    if (request.missed_tokens > 0) add(Miss::evicted, request.missed_policy, request.missed_evicted(page_size()));
+    const std::uint32_t flushed = request.missed_flushed(page_size());
+    add(Miss::evicted, kFlushPolicy, flushed);
+    add(Miss::evicted, request.missed_policy, request.missed_evicted(page_size()) - flushed);
     add(request.rest, {}, request.missed_rest(page_size()));
   }
   std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
@@ -40,7 +42,7 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
   const std::uint32_t rest = request.missed_rest(page_size());
   if (request.missed_tokens == 0) return why_not_found(request);
   const std::string evicted = "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy +
-                              ": " + (request.at_most ? "at most " : "") +
+                              ": " + (identifies_pages() ? "" : "about ") +
                               grouped(request.missed_evicted(page_size())) + " tokens from depth " +
                               grouped(request.matched) + " on";
   if (rest == 0 || request.rest == Miss::unknown) return evicted;

@@ -57,10 +57,7 @@ void MirrorPast::revive(const MirrorNode& node, std::uint64_t above, Units page,
     const bool is_ghost_known = ghost.digests.size() * std::uint64_t{page} >= ghost.length;
     Returned& part = parts.emplace_back();
     part.begin = begin, part.length = sure;
-    if (!is_known || !is_ghost_known) {
-      part.length = std::max(sure, std::min(left, ghost.length));
-      part.at_most = part.length > sure;
-    }
+    if (!is_known || !is_ghost_known) part.length = std::max(sure, std::min(left, ghost.length));
     digests_ -= ghost.digests.size();
     if (!is_known || !is_ghost_known || same == ghost.digests.size()) {
       static_cast<Eviction&>(part) = std::move(ghost);
@@ -72,9 +69,9 @@ void MirrorPast::revive(const MirrorNode& node, std::uint64_t above, Units page,
       ghosts_.erase(found);
       rest.begin += sure, rest.length -= sure;
       rest.digests.erase(rest.digests.begin(), rest.digests.begin() + static_cast<std::ptrdiff_t>(same));
-      digests_ += rest.digests.size();
-      const std::uint64_t place = mix_path(above, rest.digests.front());
-      ghosts_.insert_or_assign(place, std::move(rest));
+      Ghost& place = ghosts_[mix_path(above, rest.digests.front())];
+      digests_ += rest.digests.size() - place.digests.size();
+      place = std::move(rest);
     }
     at += same;
   }

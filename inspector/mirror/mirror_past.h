@@ -84,7 +84,6 @@ struct Ghost : Eviction {
 /// A part of a new node that had been evicted.
 struct Returned : Eviction {
   Units begin = 0, length = 0;
-  bool at_most = false;  ///< true if only its first page is known to be the same
 };
 
 /// The remembered past: samples, lines, moments of nodes, and evicted nodes. Each list is bounded.

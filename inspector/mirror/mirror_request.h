@@ -78,10 +78,10 @@ struct Horizon {
 struct Verdict {
   Miss miss = Miss::unknown;   ///< reason of the evicted part, if there is one; otherwise `rest`
   Miss rest = Miss::unknown;   ///< reason of all tokens that were not evicted
-  Tick missed_since = 0;       ///< time of the eviction of the evicted part
+  Tick missed_since = 0;       ///< time of the eviction of the evicted part; of its flush if nothing else took any
   Tick rest_since = 0;         ///< if `rest` is unknown: time from which on all is known
   Units missed_tokens = 0;     ///< evicted tokens of the miss
-  bool at_most = false;        ///< true if fewer may have been evicted: the feed does not identify each page
+  Units flushed_tokens = 0;    ///< tokens of `missed_tokens` that a flush took
   NamespaceId missed_space{};  ///< for other_space: the namespace that has it
   std::string missed_policy;   ///< for evicted: the policy's name, or a flush
 };
@@ -116,8 +116,9 @@ struct MirrorRequest : Verdict {
   /// Returns the tokens that it could have found but did not, and the tokens of its last page, which no match can
   /// return.
   std::uint32_t missed(Units page_size) const { return reusable(page_size) - std::min(matched, reusable(page_size)); }
-  /// Returns the missed tokens that had been evicted, and those of them that had not.
+  /// Returns the missed tokens that had been evicted, those of them that a flush took, and those that had not.
   std::uint32_t missed_evicted(Units page_size) const { return std::min(missed(page_size), missed_tokens); }
+  std::uint32_t missed_flushed(Units page_size) const { return std::min(missed_evicted(page_size), flushed_tokens); }
   std::uint32_t missed_rest(Units page_size) const { return missed(page_size) - missed_evicted(page_size); }
   std::uint32_t rounding(Units page_size) const {
     return prompt - std::max(reusable(page_size), std::min(matched, prompt));

@@ -46,8 +46,10 @@ struct CommitSoFar {
 struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
-  bool any_use = false;  ///< true if the feed has reported a use of a node (NodeUsed)
-  bool any_hit = false;  ///< true if the feed has reported a hit of a node in another way
+  bool has_overlap = false;        ///< true if a page's content depends on words behind it, which nodes do not have
+  bool has_unnamed_pages = false;  ///< true if there was a node not all of whose pages had a digest
+  bool any_use = false;            ///< true if the feed has reported a use of a node (NodeUsed)
+  bool any_hit = false;            ///< true if the feed has reported a hit of a node in another way
   std::vector<MirrorPool> pools;
   CounterValues counters;
   std::string storage;  ///< name of the storage below the host tier; empty if there is none

@@ -86,7 +86,8 @@ class LeavePanel final : public Panel {
  private:
   static constexpr std::size_t kMost = 200, kMostNodes = 4000;
   static constexpr const char* kEndsEarly =
-      "What follows is not known: a parent gets its rank when its last child has gone.";
+      "What follows is not shown: a parent gets its rank when its last child has gone, and at most 4,000 nodes are "
+      "played.";
 
   void draw_table(Scene& scene, const std::vector<Chain>& rows) {
     ListTable<Chain>{
@@ -105,6 +106,9 @@ class LeavePanel final : public Panel {
     if (!listed_.changed(scene.mirror.commits()) && same_group && changed_ == 0) return;
     const EvictionOrder order = eviction_order(scene.mirror, scene.selection.group, kMostNodes);
     std::vector<Chain> now = chains_of(scene.mirror, order, kMost);
+    // The last chain may go on behind what was played.
+    const bool was_cut = order.nodes.size() == kMostNodes;
+    if (was_cut && now.size() > 1) now.pop_back();
     picked_ = picked_ == scene.selection.node ? picked_ : 0;
     changed_ = 0;
     if (same_group && !rows_.empty() && held_.holds(scene.moves(), picked_ != 0)) {
@@ -113,7 +117,7 @@ class LeavePanel final : public Panel {
       for (const Chain& chain : now) changed_ += !had.contains(chain.first);
       return;
     }
-    ends_early_ = order.ends_early && now.size() < kMost;
+    ends_early_ = (order.ends_early || was_cut) && now.size() < kMost;
     rows_ = std::move(now);
     held_.listed();
   }

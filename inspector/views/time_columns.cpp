@@ -16,13 +16,14 @@ void add(TimeColumn& column, const Bucket& bucket, std::optional<std::uint32_t> 
   column.running = std::max(column.running, bucket.running);
   for (std::size_t i = 0; i < column.traffic.size(); ++i) column.traffic[i] += bucket.traffic[i];
   if (tenant) {
-    // By namespace, only the sums are counted, not the reasons and causes.
+    // By namespace, causes of evictions are not counted.
     for (const TenantCounts& each : bucket.tenants) {
       if (each.row != *tenant) continue;
       column.counts += each.counts;
-      column.missed[static_cast<std::size_t>(Miss::unknown)] += each.counts[Count::prompt] - each.counts[Count::hit];
       column.evicted[static_cast<std::size_t>(EvictionCause::room)] += each.counts[Count::evicted];
     }
+    for (const TenantMissed& each : bucket.tenants_missed)
+      if (each.row == *tenant) column.missed[each.reason] += each.tokens;
     return;
   }
   column.counts += bucket.counts;

@@ -207,7 +207,7 @@ void TimelinePanel::explain_column(const TrackInput& in, const TimeAxis& axis) c
   if (in.history.has_requests())
     words += fmt::format("\n{}: {} of {} prompt tokens found", plural(at.counts[Count::requests], "request"),
                          grouped(at.counts[Count::hit]), grouped(at.counts[Count::prompt]));
-  for (std::size_t reason = 0; reason < kReasons && !in.scene.selection.space; ++reason)
+  for (std::size_t reason = 0; reason < kReasons; ++reason)
     if (at.missed[reason] > 0)
       words += fmt::format("\n  missed, {}: {}", reason_name(reason), grouped(at.missed[reason]));
   words += fmt::format("\n{} tokens inserted, {} evicted", grouped(at.counts[Count::inserted]),

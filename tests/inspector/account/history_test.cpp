@@ -222,7 +222,9 @@ void check_range(const Applied& applied, CommitRange range) {
   for (const MirrorRequest& request : applied.mirror.requests()) {
     if (!real.has(request.admitted_at)) continue;
     for (auto* sums : {&reasons, &by_space[request.space]}) {
-      (*sums)[reason_of(request)] += request.missed_evicted(applied.mirror.page_size());
+      const std::uint32_t flushed = request.missed_flushed(applied.mirror.page_size());
+      (*sums)[kFlushedReason] += flushed;
+      (*sums)[static_cast<std::size_t>(Miss::evicted)] += request.missed_evicted(applied.mirror.page_size()) - flushed;
       (*sums)[static_cast<std::size_t>(request.rest)] += request.missed_rest(applied.mirror.page_size());
       (*sums)[static_cast<std::size_t>(Miss::rounding)] += request.rounding(applied.mirror.page_size());
     }

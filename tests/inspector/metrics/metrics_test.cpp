@@ -205,6 +205,25 @@ TEST_CASE(
   CHECK(lives().sum() == doctest::Approx(3 * 1.0 + 2 * 101.0));
 }
 
+TEST_CASE("metrics: missed tokens of a request that ran at a loss, or when its engine ended, are counted") {
+  Written feed;
+  const auto missed = [&] {
+    const Figures figures = feed.tally.figures();
+    std::uint64_t sum = 0;
+    for (const auto& [reason, tokens] : figures.counts->missed_tokens) sum += tokens;
+    return sum;
+  };
+  feed.operation(event::Keyframe{});
+  feed.operation(event::RequestBegun{.prompt = 101, .request = 1, .matched = 8});
+  CHECK(missed() < 93);  // why it found no more is not known yet
+  feed.tally.lost();
+  feed.operation(event::Keyframe{});
+  CHECK(missed() == 93);
+  feed.operation(event::RequestBegun{.prompt = 101, .request = 2, .matched = 8});
+  feed.tally.detach();
+  CHECK(missed() == 2 * 93);
+}
+
 TEST_CASE("metrics: hits are the pools' or a tier's, and no source falls while the tiers' part is not known yet") {
   Written feed;
   const auto counter = [](Counter of, std::uint64_t value) {
