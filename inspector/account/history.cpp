@@ -116,7 +116,7 @@ PrefixFigure History::figure(const MirrorNode& node, std::uint64_t tokens) const
 
 void History::begin_again(bool known) {
   held_.assign(tenants_.size(), 0);
-  // What they were before the loss is all that is known of them.
+  // Their reasons of before the loss are all that is known of them.
   for (auto& [id, running] : running_)
     if (const MirrorRequest* request = running.admitted != 0 ? mirror_->request(id) : nullptr) judge(running, *request);
   running_.clear(), not_judged_ = {};

@@ -215,7 +215,7 @@ TEST_CASE("metrics: missed tokens of a request that ran at a loss, or when its e
   };
   feed.operation(event::Keyframe{});
   feed.operation(event::RequestBegun{.prompt = 101, .request = 1, .matched = 8});
-  CHECK(missed() < 93);  // why it found no more is not known yet
+  CHECK(missed() < 93);  // the reason is not known yet
   feed.tally.lost();
   feed.operation(event::Keyframe{});
   CHECK(missed() == 93);
