@@ -4,7 +4,6 @@
 #include <canopy/engine/engine.h>
 #include <canopy/engine/waiting_order.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -85,8 +84,8 @@ struct GroupReport {
 
 /// The tier below the pools. In tokens of the first group, unless noted.
 struct TierReport {
-  CounterValues counters;
-  bool storage = false;  ///< true if there is a storage below it
+  CounterValues counters;  ///< The hits and the saved time are those of requests that began.
+  bool storage = false;    ///< true if there is a storage below it
   std::uint64_t resident_tokens = 0, capacity_tokens = 0, nodes = 0;
   std::uint64_t index_bytes = 0;
   double index_seconds = 0;
@@ -130,7 +129,7 @@ struct Report {
     if (!host_tier) return hit_tokens;
     const CounterValues& counters = host_tier->counters;
     const std::uint64_t below = counters[Counter::hit_tokens_host] + counters[Counter::hit_tokens_storage];
-    return hit_tokens - std::min(hit_tokens, below);  // a rejected request may have found some of those
+    return hit_tokens - below;
   }
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;

@@ -40,7 +40,7 @@ Result<std::monostate> run_serial(Run& run) {
                               client.retention};
     retains |= !client.retention.empty();
     if (retains) run.turn(now_us = std::max(now_us, client.arrival_ms * 1000));
-    Request request = run.engine.begin(arrival, fetch_at_once(run, arrival, now_us));
+    Request request = run.begin(arrival, fetch_at_once(run, arrival, now_us));
     Trail trail(space);
     const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
     if (run.content) {
@@ -50,6 +50,7 @@ Result<std::monostate> run_serial(Run& run) {
     if (!request.reserve(whole)) {
       // The recorded engines evict before they know that the room does not suffice.
       run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
+      run.take_back();
       run.reject(client);
       request.abort();
     } else {
@@ -72,6 +73,19 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
   if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
 }
 
+Run::Brought Run::brought() const {
+  Brought brought{};
+  if (!engine.tiers().has_host()) return brought;
+  const CounterValues counters = engine.tiers().counters();
+  for (std::size_t i = 0; i < kBrought.size(); ++i) brought[i] = counters[kBrought[i]];
+  return brought;
+}
+
+void Run::take_back() {
+  const Brought now = brought();
+  for (std::size_t i = 0; i < now.size(); ++i) taken_back_[i] += now[i] - brought_before_[i];
+}
+
 void Run::report_tier() {
   const Tiers& tiers = engine.tiers();
   if (!tiers.has_host()) return;
@@ -80,6 +94,7 @@ void Run::report_tier() {
   const IndexUse use = index.use();
   TierReport& host = report.host_tier.emplace();
   host.counters = tiers.counters();
+  for (std::size_t i = 0; i < kBrought.size(); ++i) host.counters[kBrought[i]] -= taken_back_[i];
   host.storage = tiers.has_storage();
   host.resident_tokens = sizes.evictable + sizes.protected_;
   host.capacity_tokens = tiers.host_pool(0).limit() * engine.page_size();

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include <workload/arrival_order.h>
 #include "content.h"
@@ -26,6 +28,14 @@ class Run {
     ++report.rejected;
     count(client, 0);
   }
+
+  /// Begins a request with what was fetched for it.
+  Request begin(const RequestSpec& spec, Fetch fetch) {
+    brought_before_ = brought();
+    return engine.begin(spec, std::move(fetch));
+  }
+  /// Takes off the report what the tiers below brought for the latest call of begin(): the request has no room.
+  void take_back();
 
   /// Calls Engine::turn. While a storage works in real time, simulated time is no faster.
   void turn(std::uint64_t now_us);
@@ -60,6 +70,11 @@ class Run {
   Report report;
 
  private:
+  /// What the tiers below brought for requests, by the counters of kBrought.
+  static constexpr std::array kBrought = {Counter::hit_tokens_host, Counter::hit_tokens_storage,
+                                          Counter::fetch_saved_us};
+  using Brought = std::array<std::uint64_t, kBrought.size()>;
+  Brought brought() const;
   bool stopped();
 
   workload::ArrivalOrder arrivals_;
@@ -69,6 +84,7 @@ class Run {
   std::uint64_t waited_us_ = 0, load_us_ = 0, idle_us_ = 0, now_us_ = 0;
   std::uint64_t later_ = 0, latest_us_ = 0;
   std::uint64_t taken_ = 0, sample_every_ = 1;
+  Brought brought_before_{}, taken_back_{};  ///< before the latest call of begin(); by take_back()
 };
 
 Result<std::monostate> run_timed(Run& run);

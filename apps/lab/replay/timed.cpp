@@ -107,7 +107,7 @@ class Scheduler {
       const bool is_new = !job.request;
       const std::uint32_t brought = job.fetch.done() ? job.fetch.tokens() : 0;
       job.load_us += job.fetch.took_us();
-      if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
+      if (is_new) job.request.emplace(run_.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
       began(job, brought);
       job.fetch_begun = Job::FetchBegun::no;
@@ -117,8 +117,12 @@ class Scheduler {
         run(at, is_new);
         return Start::taken;
       }
-      if (is_new) job.request.reset();
-      else job.request->retract();
+      if (is_new) {
+        run_.take_back();
+        job.request.reset();
+      } else {
+        job.request->retract();
+      }
     }
     return ready ? waits_for_room(job) : Start::not_ready;
   }

@@ -144,6 +144,22 @@ TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction
   CHECK(report.violations == 0);
 }
 
+TEST_CASE("what a tier brought for a request without room is no hit of the tier") {
+  const auto engine = engine_of(std::string(kSmall) + "tiers: { host: { capacity: 4000, latency: 100us } }\n");
+  Listed source({{0, "", 0, 0, tokens(1, 60)},
+                 {0, "", 0, 0, tokens(500, 60)},
+                 {0, "", 0, 0, tokens(1, 80)},  // finds the first below, and has no room
+                 {0, "", 0, 0, tokens(500, 16)},
+                 {0, "", 0, 0, tokens(500, 16)}});
+  const auto report = run(*engine, source, {});
+  CHECK(report.rejected == 1);
+  CHECK(report.hit_tokens == 32);
+  REQUIRE(report.host_tier);
+  CHECK(report.host_tier->counters[Counter::loaded_tokens_host] > 60);
+  CHECK(report.host_tier->counters[Counter::hit_tokens_host] == 16);
+  CHECK(report.hit_tokens_device() == 16);
+}
+
 TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing is lost or wrong") {
   const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
   const auto source = demo::requests(3);
