@@ -5,6 +5,7 @@
 #include "shown.h"
 #include "text.h"
 
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,10 +21,6 @@ namespace {
 
 // A model's template puts marks between messages, so that no message runs into the next.
 constexpr const char *kAnswerMark = "\x01", *kOtherMark = "\x02", *kPartMark = "\x03";
-
-bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* each) { return name == each; });
-}
 
 std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -92,6 +89,12 @@ std::string ChatText::take(const json& messages, Conversation& to) {
   for (const json& message : messages)
     if (std::string problem = take_message(message, ++number, to); !problem.empty()) return problem;
   return {};
+}
+
+void ChatText::add_media_note(std::vector<std::string>& notes) const {
+  if (media_ > 0)
+    notes.push_back(plural(media_, "part") +
+                    " of messages that are no text (images, audio) stand as a few tokens each");
 }
 
 }  // namespace canopy::workload

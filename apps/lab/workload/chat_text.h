@@ -13,6 +13,9 @@
 
 namespace canopy::workload {
 
+/// Milliseconds between two requests of a file of texts without times.
+inline constexpr std::uint64_t kInventedGapMs = 100;
+
 /// The tokens of a conversation, and where each answer begins and ends.
 struct Conversation {
   std::vector<Token> tokens;
@@ -32,14 +35,15 @@ class ChatText {
   void append(const nlohmann::json& value, std::vector<Token>& to);
 
   std::size_t known() const { return words_.known(); }
-  std::uint64_t media() const { return media_; }  ///< parts that are no text
+  /// Adds a note if there were parts that are no text.
+  void add_media_note(std::vector<std::string>& notes) const;
 
  private:
   std::string take_message(const nlohmann::json& message, std::size_t number, Conversation& to);
   void append_content(const nlohmann::json& content, std::vector<Token>& to);
 
   Words words_;
-  std::uint64_t media_ = 0;
+  std::uint64_t media_ = 0;  ///< parts that are no text
 };
 
 }  // namespace canopy::workload

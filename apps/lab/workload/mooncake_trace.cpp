@@ -3,12 +3,12 @@
 #include "line_reader.h"
 #include "line_trace.h"
 #include "mooncake_line.h"
+#include "objects.h"
 #include "sorted_trace.h"
 #include "trace_formats.h"
 #include "trace_source.h"
 
 #include <canopy/base/figures.h>
-#include <fmt/format.h>
 
 #include <unordered_map>
 #include <utility>
@@ -51,7 +51,7 @@ class MooncakeTrace final : public LineTrace {
     record.input_tokens = line_.input_length;
     without_answer_ += !line_.has_output;
     if (line_.has_ids) record.ids.swap(line_.hash_ids);
-    else add_ids_of_nothing_else(record);
+    else add_own_ids(record, ++without_ids_);
     return {};
   }
 
@@ -66,12 +66,6 @@ class MooncakeTrace final : public LineTrace {
     other_beginning_ += session.first_id != line_.hash_ids.front();
   }
 
-  /// A request whose line has a length and no ids shares nothing with any other.
-  void add_ids_of_nothing_else(TraceRecord& record) {
-    ++without_ids_;
-    for (std::uint64_t at = 0; at < record.input_tokens; at += block_)
-      record.ids.push_back(id_print(fmt::format("request {} at {}", without_ids_, at), ~std::uint64_t{0} / block_));
-  }
   std::string expected() const override { return "one JSON object per line"; }
 
   struct Session {

@@ -1,13 +1,24 @@
 #pragma once
 
+#include "json_line.h"
 #include "text.h"
 #include "trace_formats.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 
 namespace canopy::workload {
+
+/// Gives a prompt that shares nothing its ids: the prints (id_print) of the request's number and of their places.
+/// REQUIRES: `block` and `input_tokens` of the record are set. No other request has `number`.
+inline void add_own_ids(TraceRecord& record, std::uint64_t number) {
+  const std::uint64_t most = ~std::uint64_t{0} / record.block;
+  for (std::uint64_t at = 0; at < record.input_tokens; at += record.block)
+    record.ids.push_back(id_print(fmt::format("request {} at {}", number, at), most));
+}
 
 /// Makes prompts out of the objects of an ordinary cache: a prompt for each object, which it shares with no other.
 template <class Name>

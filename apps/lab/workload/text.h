@@ -4,8 +4,11 @@
 
 #include <canopy/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace canopy::workload {
@@ -19,6 +22,10 @@ inline constexpr std::uint64_t kMaxPromptTokens = 20'000'000;
 inline constexpr std::uint64_t kMaxTraceBlock = 65'536;
 /// Least bytes that a replay keeps per prompt token during its request: prompt, request, index, expected bytes.
 inline constexpr std::uint64_t kPromptTokenBytes = 40;
+
+inline bool is_one_of(std::string_view name, std::initializer_list<const char*> names) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 constexpr Token token_at(std::uint64_t place) { return static_cast<Token>(splitmix64(place) % kVocabulary); }
 

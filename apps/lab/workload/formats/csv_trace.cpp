@@ -26,14 +26,12 @@ using Columns = std::array<std::size_t, kColumns>;
 
 /// Returns the column for a name in a heading.
 std::size_t column_named(const std::string& name) {
-  const auto is = [&](std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* each) { return name == each; });
-  };
-  if (is({"time", "timestamp", "clocktime", "ts", "arrival", "arrivaltime", "arrivedat", "date", "datetime", "at"}))
+  if (is_one_of(name, {"time", "timestamp", "clocktime", "ts", "arrival", "arrivaltime", "arrivedat", "date",
+                       "datetime", "at"}))
     return kTime;
-  if (is({"id", "obj", "object", "objid", "objectid", "key"})) return kId;
-  if (is({"size", "objsize", "objectsize", "length", "tokens"})) return kSize;
-  if (is({"tenant", "tenantid", "ns", "namespace"})) return kTenant;
+  if (is_one_of(name, {"id", "obj", "object", "objid", "objectid", "key"})) return kId;
+  if (is_one_of(name, {"size", "objsize", "objectsize", "length", "tokens"})) return kSize;
+  if (is_one_of(name, {"tenant", "tenantid", "ns", "namespace"})) return kTenant;
   return kColumns;
 }
 

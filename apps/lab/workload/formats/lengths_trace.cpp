@@ -2,8 +2,8 @@
 /// row a time (seconds or a date), the length of the prompt and of the answer. There are no prompts in such a file, so
 /// no two requests share anything: it is a load for timed replays, and no hit rate can come of it.
 #include "../csv_cells.h"
-#include "../json_line.h"
 #include "../line_trace.h"
+#include "../objects.h"
 #include "../shown.h"
 #include "../text.h"
 #include "../trace_formats.h"
@@ -26,15 +26,12 @@ constexpr std::array<const char*, kLengthColumns> kLengthName = {"time", "length
 constexpr std::uint64_t kLengthBlock = 512;
 
 std::size_t length_column(const std::string& name) {
-  const auto is = [&](std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* each) { return name == each; });
-  };
-  if (is({"timestamp", "time", "arrivaltime", "arrivedat", "ts"})) return kLengthTime;
-  if (is({"contexttokens", "requesttokens", "inputtokens", "prompttokens", "inputlength", "promptlength",
-          "numprefilltokens"}))
+  if (is_one_of(name, {"timestamp", "time", "arrivaltime", "arrivedat", "ts"})) return kLengthTime;
+  if (is_one_of(name, {"contexttokens", "requesttokens", "inputtokens", "prompttokens", "inputlength", "promptlength",
+                       "numprefilltokens"}))
     return kLengthPrompt;
-  if (is({"generatedtokens", "responsetokens", "outputtokens", "completiontokens", "outputlength", "answerlength",
-          "numdecodetokens"}))
+  if (is_one_of(name, {"generatedtokens", "responsetokens", "outputtokens", "completiontokens", "outputlength",
+                       "answerlength", "numdecodetokens"}))
     return kLengthAnswer;
   return kLengthColumns;
 }
@@ -76,9 +73,7 @@ class LengthsTrace final : public LineTrace {
     record.block = block_;
     record.input_tokens = static_cast<std::uint32_t>(values[kLengthPrompt]);
     record.output_tokens = static_cast<std::uint32_t>(values[kLengthAnswer]);
-    for (std::uint64_t at = 0; at < record.input_tokens; at += block_)
-      record.ids.push_back(id_print(fmt::format("request {} at {}", requests_, at), ~std::uint64_t{0} / block_));
-    ++requests_;
+    add_own_ids(record, requests_++);
     return {};
   }
 

@@ -20,7 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kSentGapMs = 100;
 constexpr double kMostSentMs = 1e15;
 
 class OpenAITrace final : public JsonTrace {
@@ -35,7 +34,7 @@ class OpenAITrace final : public JsonTrace {
       notes.push_back(fmt::format("words stand for tokens ({} different)", grouped(chat_.known())));
     if (untimed_ > 0)
       notes.push_back(fmt::format("the times of {} are invented: one every {} ms, in the order of the file",
-                                  plural(untimed_, "request"), kSentGapMs));
+                                  plural(untimed_, "request"), kInventedGapMs));
     if (unanswered_ > 0)
       notes.push_back(plural(unanswered_, "request") + " have no answer in the file: their answers have 0 tokens here");
     if (answered_ > 0)
@@ -43,9 +42,7 @@ class OpenAITrace final : public JsonTrace {
           plural(answered_, "request") +
           " end with an answer, which is no part of the prompt; earlier answers are no requests of their own "
           "(sharegpt:FILE makes a request of each)");
-    if (chat_.media() > 0)
-      notes.push_back(plural(chat_.media(), "part") +
-                      " of messages that are no text (images, audio) stand as a few tokens each");
+    chat_.add_media_note(notes);
     return notes;
   }
 
@@ -128,7 +125,7 @@ class OpenAITrace final : public JsonTrace {
     }
     answered_ += answered;
     unanswered_ += record.output_tokens == 0 && !answered;
-    if (!has_time_) record.time_ms = kSentGapMs * pushed(), ++untimed_;
+    if (!has_time_) record.time_ms = kInventedGapMs * pushed(), ++untimed_;
     record.tokens = std::move(now.tokens);
     push(std::move(record));
     return {};

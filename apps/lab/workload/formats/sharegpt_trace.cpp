@@ -18,8 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kGapMs = 100;
-
 class ShareGptTrace final : public TraceReader {
  public:
   ShareGptTrace(std::unique_ptr<LineReader> lines, std::uint64_t open) : objects_(std::move(lines)), open_(open) {}
@@ -43,7 +41,7 @@ class ShareGptTrace final : public TraceReader {
     talking_.pop_front();
     const auto [from, to] = now.answers[now.next_answer++];
     record.clear();
-    record.time_ms = kGapMs * requests_++;
+    record.time_ms = kInventedGapMs * requests_++;
     record.turn = static_cast<std::uint32_t>(now.next_answer);
     record.tokens.assign(now.tokens.begin(), now.tokens.begin() + static_cast<std::ptrdiff_t>(from));
     record.output_tokens = static_cast<std::uint32_t>(to - from);
@@ -57,13 +55,11 @@ class ShareGptTrace final : public TraceReader {
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes{fmt::format(
         "words stand for tokens ({} different), and the times are invented: {} take turns, one request every {} ms",
-        grouped(chat_.known()), plural(open_, "conversation"), kGapMs)};
+        grouped(chat_.known()), plural(open_, "conversation"), kInventedGapMs)};
     if (unanswered_ > 0)
       notes.push_back(plural(unanswered_, "last question") +
                       " without an answer left out; requests as they were sent are read as openai:FILE");
-    if (chat_.media() > 0)
-      notes.push_back(plural(chat_.media(), "part") +
-                      " of messages that are no text (images, audio) stand as a few tokens each");
+    chat_.add_media_note(notes);
     if (silent_ > 0) notes.push_back(fmt::format("{} without an answer left out", plural(silent_, "conversation")));
     return notes;
   }
