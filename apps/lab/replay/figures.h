@@ -16,7 +16,7 @@
          "Requests that began or were rejected. A retracted request counts once.")                                     \
   STORED(std::uint64_t, prompt_tokens, always, "token", "Tokens of their prompts.")                                    \
   STORED(std::uint64_t, hit_tokens, always, "token",                                                                   \
-         "Prompt tokens that were reused. A rejected request reuses none.")                                            \
+         "Prompt tokens that were reused. One rejected before it began reuses none.")                                  \
   DERIVED(hit_rate, report.hit_rate(), always, "share", "Share of the prompt tokens that were reused.")                \
   STORED(std::uint64_t, evict_calls, always, "call", "Calls of the index to evict.")                                   \
   STORED(std::uint64_t, evicted_tokens, always, "token", "Tokens evicted.")                                            \

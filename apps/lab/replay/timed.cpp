@@ -257,7 +257,8 @@ class Scheduler {
     }
     commit(job, until);
     // The step that computes the last token of a prompt computes the first one of its answer.
-    if (until >= job.prompt() && !std::exchange(job.has_answered, true)) answered_.push_back(job.client.arrival_ms);
+    if (until >= job.prompt() && job.client.output_tokens > 0 && !std::exchange(job.has_answered, true))
+      answered_.push_back(job.client.arrival_ms);
     return true;
   }
 

@@ -208,7 +208,8 @@ TEST_CASE("timed: two requests compute the same at once only if both run") {
   CHECK(together.repointed_tokens == 16);
 }
 
-TEST_CASE("timed: a rejected request reuses nothing, as in a serial run, and has no first token") {
+TEST_CASE(
+    "timed: a rejected request reuses nothing, as in a serial run; it and one without an answer have no first token") {
   for (const replay::Mode mode : {replay::Mode::serial, replay::Mode::timed}) {
     const auto engine = engine_of(kSmall);
     Listed source({{0, "", 0, 1, tokens(1, 16)}, {60'000, "", 0, 1, tokens(1, 90)}});
@@ -225,8 +226,12 @@ TEST_CASE("timed: a rejected request reuses nothing, as in a serial run, and has
     CHECK(report.answered == 1);
   }
   const auto engine = engine_of(kSmall);
-  Listed source({{0, "", 0, 1, tokens(1, 90)}});
-  const auto none = run(*engine, source, timed());
+  Listed source({{0, "", 0, 1, tokens(1, 90)}, {0, "", 0, 0, tokens(1, 16)}});
+  auto options = timed();
+  options.abort_permille = 0;
+  const auto none = run(*engine, source, options);
+  CHECK(none.started == 1);
+  CHECK(none.answered == 0);  // it has no answer
   CHECK_FALSE(none.p50_ttft_ms);
   CHECK(replay::json_of(none, true)["p95_ttft_ms"].is_null());
   CHECK(replay::in_words(none, "{p50_ttft_ms} of {n_answered}") == "- of 0");
@@ -279,9 +284,12 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
     std::vector<std::uint32_t> started;  ///< first tokens of the prompts
     replay::Report report;
   };
-  const auto start = [&](scheduling::Rules order, const std::vector<std::string>& assignments = {}) {
+  const auto start = [&](scheduling::Rules order, const std::vector<std::string>& assignments = {},
+                         std::uint32_t output = 0) {
     const auto engine = engine_of(kSmall, assignments);
-    Listed source(requests);
+    auto asked = requests;
+    for (workload::ClientRequest& each : asked) each.output_tokens = output;
+    Listed source(asked);
     auto options = timed();
     options.running = 1;
     options.abort_permille = 0;
@@ -302,17 +310,21 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
   // They start at 0, 50, 100, 150, 200.
   CHECK(fcfs.report.mean_wait_ms == (0 + 40 + 90 + 140 + 140) / 5.0);
   CHECK(fcfs.report.p95_wait_ms == 140);
-  // The step that computes a prompt computes the first token of its answer: 25, 65, 115, 165 and 165 ms.
-  CHECK(fcfs.report.p50_ttft_ms == 115);
-  CHECK(fcfs.report.p95_ttft_ms == 165);
   CHECK(fcfs.report.prefill_seconds == 0);
+  // With an answer of a token each takes a step more: they start at 0, 75, 150, 225 and 300 ms. The step that computes
+  // a prompt computes the first token of its answer: after 25, 90, 165, 240 and 265 ms.
+  const auto answered = start({}, {}, 1);
+  CHECK(answered.started == fcfs.started);
+  CHECK(answered.report.p50_ttft_ms == 165);
+  CHECK(answered.report.p95_ttft_ms == 265);
   // 20, 12, 4 (20 are there), 4 and 4 tokens are computed. A step takes as long as its prefill, if that is more than 25
-  // ms: the steps that compute end at 40, 90, 140, 190 and 240 ms, since what costs no more than 24 ms takes one of 25.
-  const auto costly = start({}, {"tiers.recompute.per_token=2ms"});
+  // ms: the steps that compute end at 40, 115, 190, 265 and 340 ms, since what costs no more than 24 ms takes one
+  // of 25.
+  const auto costly = start({}, {"tiers.recompute.per_token=2ms"}, 1);
   CHECK(costly.started == fcfs.started);
   CHECK(costly.report.prefill_seconds == doctest::Approx(0.088));
-  CHECK(costly.report.p50_ttft_ms == 130);
-  CHECK(costly.report.p95_ttft_ms == 180);
+  CHECK(costly.report.p50_ttft_ms == 180);
+  CHECK(costly.report.p95_ttft_ms == 280);
   CHECK(start({.schedule = Schedule::lpm}).started == Started{21, 25, 512, 704, 804});
   CHECK(start({.schedule = Schedule::lpm, .most_matched = 1}).started == Started{21, 512, 25, 704, 804});
   CHECK(start({.schedule = Schedule::dfs_weight}).started == Started{21, 25, 512, 704, 804});
