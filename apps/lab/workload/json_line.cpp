@@ -32,7 +32,7 @@ class Handler final : public nlohmann::json_sax<json> {
 
   std::optional<LineProblem> problem;
 
-  bool null() override { return in_list_ || at_rows() || depth() == 0 || !style_.nulls ? refuse("null") : true; }
+  bool null() override { return in_list_ || at_rows() || depth() == 0 ? refuse("null") : true; }
   bool boolean(bool value) override { return refuse(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) override {
     if (skipping()) return true;
@@ -117,9 +117,14 @@ class Handler final : public nlohmann::json_sax<json> {
     JsonValue& value = values_[field_];
     if (read_) value.column = *read_ - std::min(*read_, name.size() + 1);
     if (keys_.size() < fields_.size()) keys_.resize(fields_.size());
-    if (keys_[field_])
-      return say(fmt::format("'{}' is there twice; expected it once", fields_[field_].path), value.column);
-    return keys_[field_] = true;
+    const std::uint8_t named = path_ == fields_[field_].path ? kFirstName : kOtherName;
+    if (keys_[field_] & named) return say(fmt::format("'{}' is there twice; expected it once", path_), value.column);
+    if (value.seen) {
+      firsts_.emplace_back(field_, value);
+      value.seen = false;
+    }
+    keys_[field_] |= named;
+    return true;
   }
 
   bool parse_error(std::size_t position, const std::string& last, const json::exception& why) override {
@@ -131,16 +136,28 @@ class Handler final : public nlohmann::json_sax<json> {
     return say(fmt::format("not JSON, at '{}'; {}", shown(last), style_.wanted), position);
   }
 
-  /// Returns false if a required field is missing.
+  /// Returns false if a required field is missing, or the two names of one have two values.
   bool complete() {
+    for (const auto& [i, first] : firsts_) {
+      if (values_[i].seen && !is_same(fields_[i].kind, values_[i], first))
+        return say(fmt::format("'{}' and '{}' differ; expected one value", fields_[i].path, fields_[i].other),
+                   values_[i].column);
+      const std::size_t column = values_[i].column;
+      values_[i] = first;
+      values_[i].column = column;
+    }
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (values_[i].seen || !(fields_[i].required || fields_[i].guarded) || is_of_rows(i)) continue;
-      if (i < keys_.size() && keys_[i])
-        return say(fmt::format("'{}' is null; expected {}", fields_[i].path, wanted(fields_[i])), values_[i].column);
-      const std::string near = nearest_name(fields_[i].path, unknown_);
-      if (near.empty() && !fields_[i].required) continue;
-      return say(fmt::format("'{}' is missing{}", fields_[i].path,
-                             near.empty() ? "" : "; is '" + near + "' a misspelling of it?"));
+      const JsonField& field = fields_[i];
+      if (values_[i].seen || !(field.required || field.guarded || field.filled) || is_of_rows(i)) continue;
+      if (i < keys_.size() && keys_[i]) {
+        if (!field.required && !field.filled) continue;
+        return say(fmt::format("'{}' is null; expected {}", field.path, wanted(field)), values_[i].column);
+      }
+      if (!field.required && !field.guarded) continue;
+      const std::string near = nearest_name(field.path, unknown_);
+      if (near.empty() && !field.required) continue;
+      return say(
+          fmt::format("'{}' is missing{}", field.path, near.empty() ? "" : "; is '" + near + "' a misspelling of it?"));
     }
     return true;
   }
@@ -164,7 +181,8 @@ class Handler final : public nlohmann::json_sax<json> {
       return say(fmt::format("'{}' has more than {} items", field.path, field.most), values_[rows_].column);
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (!is_of_row(i)) continue;
-      values_[i].seen = keys_[i] = false;
+      values_[i].seen = false;
+      keys_[i] = 0;
     }
     return descend();
   }
@@ -177,6 +195,26 @@ class Handler final : public nlohmann::json_sax<json> {
       values_[rows_].items.push_back(values_[i]);
     }
     return true;
+  }
+  static bool is_same(Kind kind, const JsonValue& a, const JsonValue& b) {
+    switch (kind) {
+      case Kind::number:
+        return a.number == b.number;
+      case Kind::integer:
+        return a.integer == b.integer;
+      case Kind::text:
+      case Kind::name:
+        return a.text == b.text;
+      case Kind::whole:
+      case Kind::hints:
+        return a.whole == b.whole;
+      case Kind::ids:
+      case Kind::wholes:
+        return a.whole == b.whole && a.wholes == b.wholes;
+      case Kind::rows:
+        break;
+    }
+    return false;
   }
   bool is(Kind kind) const { return field_ != kNone && fields_[field_].kind == kind; }
   bool is_list() const { return is(Kind::wholes) || is(Kind::ids); }
@@ -283,7 +321,9 @@ class Handler final : public nlohmann::json_sax<json> {
   std::size_t field_ = kNone;
   bool in_list_ = false;                       ///< Within the list of a field.
   std::size_t rows_ = kNone, rows_depth_ = 0;  ///< Field whose objects are read, and the depth of its list.
-  std::vector<bool> keys_;
+  static constexpr std::uint8_t kFirstName = 1, kOtherName = 2;
+  std::vector<std::uint8_t> keys_;                         ///< names under which each field was found
+  std::vector<std::pair<std::size_t, JsonValue>> firsts_;  ///< Values of fields that came again by another name.
   std::vector<std::string> unknown_;
 };
 

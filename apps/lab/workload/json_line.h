@@ -28,12 +28,13 @@ struct JsonField {
   Kind kind;
   std::uint64_t most = 0;
   const char* what = "";  ///< unit: "tokens"
-  bool required = false;  ///< null and absent are the same
+  bool required = false;  ///< neither absent nor null
   // For Kind::wholes and Kind::ids:
   const char* item = "item";
   std::uint64_t kept = 0;       ///< Items to keep; more are only counted. 0: more than kMaxPromptTokens are refused.
-  const char* other = nullptr;  ///< A second name of the field. Null: it has one.
+  const char* other = nullptr;  ///< A second name; a line with both has the same value twice. Null: it has one name.
   bool guarded = false;         ///< May be absent, but a key with a similar name is refused as a misspelling.
+  bool filled = false;          ///< May be absent, but not null.
 };
 
 /// Returns the number below `most` that stands for an id which is no whole number from 0 to `most`: a hash of 64 bits,
@@ -44,7 +45,6 @@ std::uint64_t id_print(std::string_view id, std::uint64_t most);
 /// Differences between formats, other than their fields.
 struct JsonStyle {
   bool closed = false;       ///< unknown keys are errors, except "extra" with its content; those of rows always are
-  bool nulls = true;         ///< A null stands for an absent field.
   std::size_t deepest = 64;  ///< Most levels of objects and lists.
   const char* wanted = "expected an object";
 };
@@ -63,7 +63,7 @@ struct JsonValue {
 };
 
 /// Reads one object per line, field by field, reusing its storage. Strict: JSON as in RFC 8259, limited depth, each
-/// field once and in its range. Other keys are skipped or refused.
+/// name once and its value in its range. A null stands for an absent field. Other keys are skipped or refused.
 class JsonLine {
  public:
   /// REQUIRES: `fields` outlives this.

@@ -12,8 +12,7 @@ namespace {
 using Kind = JsonField::Kind;
 
 enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kHints, kSession, kDelay };
-constexpr JsonStyle kStyle{.nulls = false,
-                           .deepest = 8,
+constexpr JsonStyle kStyle{.deepest = 8,
                            .wanted =
                                "expected an object like {\"timestamp\": 0, \"input_length\": 700, \"output_length\": "
                                "50, \"hash_ids\": [1, 2]}"};
@@ -47,8 +46,9 @@ MooncakeLine::MooncakeLine(std::uint64_t block)
                 .most = ~std::uint64_t{0} / block,
                 .item = "id",
                 .kept = kMaxPromptTokens / block + 1,
-                .guarded = true},
-               {"hints", Kind::hints, ~std::uint64_t{0}},
+                .guarded = true,
+                .filled = true},
+               {.path = "hints", .kind = Kind::hints, .most = ~std::uint64_t{0}, .filled = true},
                {"session_id", Kind::name},
                {.path = "delay",
                 .kind = Kind::number,

@@ -25,8 +25,8 @@ class MooncakeLine {
   MooncakeLine(const MooncakeLine&) = delete;
   MooncakeLine& operator=(const MooncakeLine&) = delete;
 
-  /// Reads a line, reusing the storage. Returns nothing if it can be used. Strict: at most eight levels deep, no nulls.
-  /// Skips unknown keys, because newer traces have more of them.
+  /// Reads a line, reusing the storage. Returns nothing if it can be used. Strict: at most eight levels deep.
+  /// `input_length`, `hash_ids` and `hints` are never null. Skips unknown keys, because newer traces have more of them.
   std::optional<LineProblem> read(std::string_view line);
 
   std::uint64_t timestamp = 0;                                 ///< ms, rounded

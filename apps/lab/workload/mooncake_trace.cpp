@@ -10,6 +10,7 @@
 
 #include <canopy/base/figures.h>
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -27,9 +28,10 @@ class MooncakeTrace final : public LineTrace {
       notes.push_back(plural(delayed_, "turn") +
                       " have no time: each comes its delay after the turn before, as if answers took no time");
     if (other_beginning_ > 0)
-      notes.push_back(plural(other_beginning_, "turn") +
-                      " begin with another id than the first turn of their session: if the file has only the new part "
-                      "of each turn, their prompts are too short here, and what they reuse is not counted");
+      notes.push_back(
+          plural(other_beginning_, "turn") +
+          " begin with another id than the first turn with ids of their session: if the file has only the new part "
+          "of each turn, their prompts are too short here, and what they reuse is not counted");
     if (without_ids_ > 0)
       notes.push_back(plural(without_ids_, "request") +
                       " have lengths and no hash_ids, so they share nothing, and no hit rate can come of them");
@@ -62,14 +64,15 @@ class MooncakeTrace final : public LineTrace {
     session.latest_ms = record.time_ms;
     record.turn = ++session.turns;
     if (line_.hash_ids.empty()) return;
-    if (record.turn == 1) session.first_id = line_.hash_ids.front();
-    other_beginning_ += session.first_id != line_.hash_ids.front();
+    if (!session.first_id) session.first_id = line_.hash_ids.front();
+    other_beginning_ += *session.first_id != line_.hash_ids.front();
   }
 
   std::string expected() const override { return "one JSON object per line"; }
 
   struct Session {
-    std::uint64_t latest_ms = 0, first_id = 0;
+    std::uint64_t latest_ms = 0;
+    std::optional<std::uint64_t> first_id;  ///< of its first turn that has ids
     std::uint32_t turns = 0;
   };
 

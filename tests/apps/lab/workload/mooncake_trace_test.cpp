@@ -151,7 +151,9 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
        "'hash_ids' is missing; is 'hash_idz' a misspelling of it?"},
       {R"({"timestamp": 0, "input_length": 5, "output_lenght": 1, "hash_ids": [1]})",
        "'output_length' is missing; is 'output_lenght' a misspelling of it?"},
-      {R"({"timestamp": 0, "created_time": 0})", "'timestamp' is there twice"},
+      {R"({"timestamp": 0, "created_time": 1, "input_length": 5})", "'timestamp' and 'created_time' differ"},
+      {R"({"created_time": 0, "created_time": 0, "input_length": 5})", "'created_time' is there twice"},
+      {R"({"timestamp": null, "input_length": 5})", "'timestamp' is missing"},
       {R"({"timestamp": 0, "input_lenght": 5, "output_length": 1, "hash_ids": [1]})",
        "'input_length' is missing; is 'input_lenght' a misspelling of it?"},
       {line_of("0", "-3", "1", "[1]"), "'input_length' is -3; " + count},
@@ -213,15 +215,19 @@ TEST_CASE("errors of hostile lines say what is wrong with them") {
 }
 
 TEST_CASE("ids are names: hashes of 64 bits, signed numbers and texts are equal where they are equal") {
-  const auto ids_of = [](const std::string& list) {
+  const auto ids_of = [](const std::string& list, const char* length = "1024") {
     MooncakeLine line;
-    REQUIRE_FALSE(line.read(line_of("0", "1024", "1", list)));
+    REQUIRE_FALSE(line.read(line_of("0", length, "1", list)));
     return line.hash_ids;
   };
   for (const char* same : {"[-3, 3]", "[18446744073709551615, 1]", R"(["9f86d081884c7d65", "a1"])"}) {
     CAPTURE(same);
-    CHECK(ids_of(same) == ids_of(same));
-    CHECK(ids_of(same)[0] != ids_of(same)[1]);
+    // An id in front of them changes nothing.
+    const std::string before = "[4, " + std::string(same).substr(1);
+    const auto alone = ids_of(same), behind = ids_of(before, "1536");
+    REQUIRE(alone.size() == 2);
+    CHECK(std::vector(behind.begin() + 1, behind.end()) == alone);
+    CHECK(alone[0] != alone[1]);
     for (const std::uint64_t id : ids_of(same)) CHECK(id <= ~std::uint64_t{0} / kMooncakeBlock);
   }
   CHECK(ids_of("[-3, 3]")[0] != ids_of("[-4, 3]")[0]);
@@ -279,6 +285,48 @@ TEST_CASE(
   REQUIRE(notes.size() == 2);
   CHECK(notes[0].starts_with("2 turns have no time"));
   CHECK(notes[1].starts_with("1 turn begin with another id"));
+}
+
+TEST_CASE("a session's turns are compared with its first turn that has ids") {
+  const Folder folder;
+  auto trace =
+      open_trace(folder.write(R"({"session_id": "a", "timestamp": 0, "input_length": 512, "output_length": 5})"
+                              "\n"
+                              R"({"session_id": "a", "timestamp": 1, "input_length": 512, "output_length": 5, )"
+                              R"("hash_ids": [8]})"
+                              "\n"
+                              R"({"session_id": "a", "timestamp": 2, "input_length": 1024, "output_length": 5, )"
+                              R"("hash_ids": [8, 9]})"
+                              "\n"));
+  REQUIRE(trace);
+  for (ClientRequest request; next_good(**trace, request);) {
+  }
+  const auto notes = (*trace)->notes();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].starts_with("1 request have lengths and no hash_ids"));
+}
+
+TEST_CASE("null stands for an absent field, and two names of a field may have one value") {
+  const Folder folder;
+  auto trace = open_trace(
+      folder.write(R"({"session_id": null, "delay": null, "timestamp": 3, "output_length": null, "input_length": 5})"
+                   "\n"
+                   R"({"session_id": "a", "timestamp": 10, "created_time": 10.0, "input_length": 5, "input_tokens": 5})"
+                   "\n"
+                   R"({"session_id": "a", "timestamp": null, "delay": 7, "delay_ms": null, "input_length": 5})"
+                   "\n"));
+  REQUIRE(trace);
+  std::vector<std::uint64_t> times, turns;
+  for (ClientRequest request; next_good(**trace, request);) {
+    times.push_back(request.arrival_ms);
+    turns.push_back(request.turn);
+    CHECK(request.prompt.size() == 5);
+  }
+  CHECK(times == std::vector<std::uint64_t>{3, 10, 17});
+  CHECK(turns == std::vector<std::uint64_t>{0, 1, 2});
+  const auto notes = (*trace)->notes();
+  REQUIRE(notes.size() == 3);
+  CHECK(notes[2].starts_with("3 requests have no output_length"));
 }
 
 TEST_CASE("a file of no format is refused with what was found and the nearest format") {
