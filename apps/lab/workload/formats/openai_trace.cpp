@@ -1,7 +1,9 @@
 /// Requests as they were sent to a server, one a line or in a list: OpenAI's batch files (`body`), bodies alone
 /// (`messages`, `prompt` or `input`), inputs.json of AIPerf and GenAI-Perf (`data` of `payloads` or `payload`), lines
-/// with `text_input`. Each is one request: its prompt is all of the messages. A text stands for tokens by words.h; a
-/// prompt of token ids is taken as it is. `cache_salt` and a model other than the first become the namespace.
+/// with `text_input`. An object with a prompt is a body, whatever else it has; what an object around it says of time,
+/// answer, priority, salt and model holds for each body within that does not say it itself. Each is one request: its
+/// prompt is all of the messages. A text stands for tokens by words.h; a prompt of token ids is taken as it is.
+/// `cache_salt` and a model other than the first become the namespace.
 #include "../chat_text.h"
 #include "../json_trace.h"
 #include "../text.h"
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -35,6 +38,9 @@ class OpenAITrace final : public JsonTrace {
     if (untimed_ > 0)
       notes.push_back(fmt::format("the times of {} are invented: one every {} ms, in the order of the file",
                                   plural(untimed_, "request"), kInventedGapMs));
+    if (mistimed_ > 0)
+      notes.push_back(fmt::format("of these, {} have a timestamp that is no number of ms from 0 to {:.0f}",
+                                  plural(mistimed_, "request"), kMostSentMs));
     if (unanswered_ > 0)
       notes.push_back(plural(unanswered_, "request") + " have no answer in the file: their answers have 0 tokens here");
     if (answered_ > 0)
@@ -47,36 +53,64 @@ class OpenAITrace final : public JsonTrace {
   }
 
  private:
-  /// Takes an object that is a request, or has one or several. Returns an error message, or nothing.
-  std::string take(const json& object) override {
-    const json* inner = member_of(object, {"body", "payload", "payloads", "data", "request"});
-    if (inner == nullptr || !(inner->is_object() || inner->is_array())) return take_body(object);
-    if (inner->is_object()) return take(*inner);
-    for (const json& each : *inner)
-      if (std::string problem = each.is_object() ? take(each) : "has an item that is no request"; !problem.empty())
+  /// What an object says of the requests within it; null: nothing.
+  struct Said {
+    const json *time = nullptr, *answer = nullptr, *priority = nullptr, *salt = nullptr, *model = nullptr;
+  };
+
+  std::string take(const json& object) override { return take(object, {}); }
+
+  /// Takes an object that is a request, or has one or several. `said`: by the objects around it. Returns an error
+  /// message, or nothing.
+  std::string take(const json& object, Said said) {
+    const auto say = [&](const json*& to, std::initializer_list<const char*> names) {
+      if (const json* value = member_of(object, names)) to = value;
+    };
+    say(said.time, {"timestamp"});
+    say(said.answer, {"output_length", "output_tokens"});
+    say(said.priority, {"priority"});
+    say(said.salt, {"cache_salt"});
+    say(said.model, {"model"});
+    const json* messages = member_of(object, {"messages"});
+    if (messages != nullptr && !messages->is_array()) messages = nullptr;
+    const json* prompt = member_of(object, {"prompt", "text_input", "input", "prompt_token_ids", "input_ids", "text"});
+    if (messages != nullptr || prompt != nullptr) return take_body(object, messages, prompt, said);
+    bool empty = false;
+    for (const char* key : {"body", "payload", "payloads", "data", "request"}) {
+      const json* inner = member_of(object, {key});
+      if (inner == nullptr) continue;
+      if (inner->is_object()) return take(*inner, said);
+      empty |= inner->is_array() && inner->empty();
+      if (inner->is_array() && !inner->empty()) return take_each(*inner, said);
+    }
+    if (empty) return "has an empty list of requests";
+    return "has no prompt; expected 'messages', 'prompt', 'input' or 'text_input', alone or in 'body' or 'payload'";
+  }
+
+  std::string take_each(const json& list, const Said& said) {
+    for (const json& each : list)
+      if (std::string problem = each.is_object() ? take(each, said) : "has an item that is no request";
+          !problem.empty())
         return problem;
     return {};
   }
 
-  std::string take_body(const json& body) {
+  /// `messages`, `prompt`: of the body; the former if both are there. Null: there is none.
+  std::string take_body(const json& body, const json* messages, const json* prompt, const Said& said) {
     TraceRecord record;
-    place(body, record);
+    place(said, record);
     Conversation before;
     for (const char* key : {"tools", "functions", "system", "instructions"})
       if (const json* value = member_of(body, {key})) chat_.append(*value, before.tokens);
-    if (const json* messages = member_of(body, {"messages"}); messages != nullptr && messages->is_array()) {
+    if (messages == nullptr && prompt->is_array() && !prompt->empty() && prompt->front().is_object() &&
+        member_of(prompt->front(), {"role", "type"}) != nullptr)
+      messages = prompt;
+    if (messages != nullptr) {
       if (std::string problem = chat_.take(*messages, before); !problem.empty()) return problem;
       return add(std::move(before), record);
     }
-    const json* prompt = member_of(body, {"prompt", "text_input", "input", "prompt_token_ids", "input_ids", "text"});
-    if (prompt == nullptr)
-      return "has no prompt; expected 'messages', 'prompt', 'input' or 'text_input', alone or in 'body' or 'payload'";
     if (!prompt->is_array() || prompt->empty() || prompt->front().is_number())
       return take_prompt(*prompt, before, record);
-    if (prompt->front().is_object() && member_of(prompt->front(), {"role", "type"}) != nullptr) {
-      if (std::string problem = chat_.take(*prompt, before); !problem.empty()) return problem;
-      return add(std::move(before), record);
-    }
     for (const json& each : *prompt)
       if (std::string problem = take_prompt(each, before, record); !problem.empty()) return problem;
     return {};
@@ -97,21 +131,19 @@ class OpenAITrace final : public JsonTrace {
     return add(std::move(now), record);
   }
 
-  /// Takes what a body says besides its prompt.
-  void place(const json& body, TraceRecord& record) {
-    const json* time = member_of(body, {"timestamp"});
-    const bool known =
-        time != nullptr && time->is_number() && time->get<double>() >= 0 && time->get<double>() <= kMostSentMs;
-    record.time_ms = known ? static_cast<std::uint64_t>(std::llround(time->get<double>())) : 0;
-    has_time_ = known;
-    const json* answer = member_of(body, {"output_length", "output_tokens"});
-    if (answer != nullptr && answer->is_number_unsigned() && answer->get<std::uint64_t>() <= kMaxPromptTokens)
-      record.output_tokens = answer->get<std::uint32_t>();
-    if (const json* priority = member_of(body, {"priority"}); priority != nullptr && priority->is_number_integer())
-      record.priority = priority->get<std::int32_t>();
-    const json *salt = member_of(body, {"cache_salt"}), *model = member_of(body, {"model"});
-    record.space = space_of_model(model);
-    if (salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + salt->dump();
+  /// Takes what is said of a body besides its prompt.
+  void place(const Said& said, TraceRecord& record) {
+    has_time_ = said.time != nullptr && said.time->is_number() && said.time->get<double>() >= 0 &&
+                said.time->get<double>() <= kMostSentMs;
+    is_mistimed_ = said.time != nullptr && !has_time_;
+    if (has_time_) record.time_ms = static_cast<std::uint64_t>(std::llround(said.time->get<double>()));
+    if (said.answer != nullptr && said.answer->is_number_unsigned() &&
+        said.answer->get<std::uint64_t>() <= kMaxPromptTokens)
+      record.output_tokens = said.answer->get<std::uint32_t>();
+    if (said.priority != nullptr && said.priority->is_number_integer())
+      record.priority = said.priority->get<std::int32_t>();
+    record.space = space_of_model(said.model);
+    if (said.salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + said.salt->dump();
   }
 
   std::string add(Conversation now, TraceRecord record) {
@@ -126,14 +158,15 @@ class OpenAITrace final : public JsonTrace {
     answered_ += answered;
     unanswered_ += record.output_tokens == 0 && !answered;
     if (!has_time_) record.time_ms = kInventedGapMs * pushed(), ++untimed_;
+    mistimed_ += is_mistimed_;
     record.tokens = std::move(now.tokens);
     push(std::move(record));
     return {};
   }
 
   ChatText chat_;
-  std::uint64_t untimed_ = 0, answered_ = 0, unanswered_ = 0;
-  bool has_time_ = false;  ///< the body that is taken has a time
+  std::uint64_t untimed_ = 0, mistimed_ = 0, answered_ = 0, unanswered_ = 0;
+  bool has_time_ = false, is_mistimed_ = false;  ///< the body that is taken has a time; has one that is unusable
 };
 
 }  // namespace

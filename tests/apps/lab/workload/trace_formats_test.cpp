@@ -317,6 +317,46 @@ TEST_CASE("requests as they were sent: each body is one request") {
   CHECK(error_of("openai", "").starts_with(": has no requests; expected lines like"));
 }
 
+TEST_CASE("a request with a prompt of its own is a body, and takes from around it what it does not say") {
+  const Folder folder;
+  const auto of = [&](const std::string& content) { return read("openai:" + folder.write(content)); };
+  for (const char* more : {R"("data": [])", R"("payloads": [{"prompt": [9]}])", R"("request": {"id": 1})"}) {
+    CAPTURE(more);
+    const Read own = of(R"({"prompt": [1, 2], )" + std::string(more) + "}");
+    CHECK(own.error == "");
+    REQUIRE(own.records.size() == 1);
+    CHECK(own.records[0].tokens == std::vector<Token>{1, 2});
+  }
+  CHECK(error_of("openai", R"({"data": []})") == ":1:1: has an empty list of requests");
+  CHECK(of(R"({"data": [], "payload": {"prompt": [1]}})").records.size() == 1);
+
+  const Read all = of(
+      R"({"timestamp": 40, "output_length": 5, "priority": 2, "cache_salt": "x", "model": "m", "payloads": [
+      {"prompt": [1]}, {"prompt": [2], "timestamp": 50.4, "output_length": 6, "priority": 3, "cache_salt": "y",
+       "model": "n"}]})");
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 2);
+  const auto &first = all.records[0], &second = all.records[1];
+  CHECK(first.time_ms == 40);
+  CHECK(second.time_ms == 50);
+  CHECK(first.output_tokens == 5);
+  CHECK(second.output_tokens == 6);
+  CHECK(first.priority == 2);
+  CHECK(second.priority == 3);
+  CHECK(first.space == "salt=\"x\"");
+  CHECK(second.space == "model=\"n\", salt=\"y\"");
+  CHECK(all.notes.empty());
+  check_import(all.records);
+
+  const Read mistimed = of(R"({"prompt": [1], "timestamp": "noon"}
+{"prompt": [1], "timestamp": -1}
+{"prompt": [1]})");
+  REQUIRE(mistimed.notes.size() == 3);
+  CHECK(mistimed.notes[0].starts_with("the times of 3 requests are invented"));
+  CHECK(mistimed.notes[1] ==
+        "of these, 2 requests have a timestamp that is no number of ms from 0 to 1000000000000000");
+}
+
 TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one conversation only") {
   const Folder folder;
   const std::string one =
