@@ -25,8 +25,10 @@ struct Conversation {
 };
 
 /// Makes tokens of the messages of conversations, in the shapes that clients send: an author (`from` or `role`), a text
-/// (`value` or `content`), or a list of parts, or no text but calls of tools. Everything that a model would read is in
-/// the tokens: calls, reasoning, names of tools. A part that is no text (an image) stands as the print of what it is.
+/// (`value` or `content`), or a list of parts, or no text but calls of tools; or, as in the Responses API, an item with
+/// a `type` and no author. Everything that a model would read is in the tokens: who writes (the system, a user, a tool
+/// or the model, and the message's `name`), calls and their ids, reasoning, names of tools. A part that is no text (an
+/// image) stands as the print of what it is.
 class ChatText {
  public:
   /// Appends the messages of a list. Returns an error message, or nothing.
@@ -39,8 +41,12 @@ class ChatText {
   void add_media_note(std::vector<std::string>& notes) const;
 
  private:
-  std::string take_message(const nlohmann::json& message, std::size_t number, Conversation& to);
+  /// `item`: whether the message before is an item without an author; then, whether this one is.
+  std::string take_message(const nlohmann::json& message, std::size_t number, bool& item, Conversation& to);
+  /// Appends all texts of a message. Returns false if it has no place for one.
+  bool append_texts(const nlohmann::json& message, std::vector<Token>& to);
   void append_content(const nlohmann::json& content, std::vector<Token>& to);
+  void append_part(const nlohmann::json& part, std::vector<Token>& to);
 
   Words words_;
   std::uint64_t media_ = 0;  ///< parts that are no text

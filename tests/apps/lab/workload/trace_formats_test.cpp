@@ -357,6 +357,65 @@ TEST_CASE("a request with a prompt of its own is a body, and takes from around i
         "of these, 2 requests have a timestamp that is no number of ms from 0 to 1000000000000000");
 }
 
+TEST_CASE("the same text from another author is another prompt, and names and calls are in it") {
+  const Folder folder;
+  std::string lines;
+  for (const char* author : {R"("role": "user")", R"("role": "system")", R"("role": "tool")", R"("role": "assistant")",
+                             R"("role": "user", "name": "ann")", R"("role": "user", "name": "bob")",
+                             R"("role": "tool", "tool_call_id": "a")", R"("role": "tool", "tool_call_id": "b")",
+                             R"("type": "input_text")", R"("type": "note")"})
+    lines += std::string(R"({"messages": [{)") + author +
+             R"(, "content": "hello", "text": null}, {"role": "user", "content": "go on"}]})"
+             "\n";
+  const Read all = read("openai:" + folder.write(lines));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 10);
+  for (std::size_t i = 0; i < all.records.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      CAPTURE(i);
+      CAPTURE(j);
+      CHECK(all.records[i].tokens != all.records[j].tokens);
+    }
+  const Read same = read("openai:" + folder.write(R"({"messages": [{"role": "system", "content": "a"}]}
+{"messages": [{"role": "developer", "content": "a"}]})"));
+  REQUIRE(same.records.size() == 2);
+  CHECK(same.records[0].tokens == same.records[1].tokens);
+}
+
+TEST_CASE("items of the Responses API without an author, and messages whose text is null") {
+  const Folder folder;
+  const std::string
+      question = R"({"role": "user", "content": "time?"})",
+      reasoning = R"({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}]})",
+      call = R"({"type": "function_call", "call_id": "c", "name": "clock", "arguments": "{}"})",
+      result = R"({"type": "function_call_output", "call_id": "c", "output": "noon"})",
+      answer = R"({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "noon"}]})";
+  const auto line = [](const std::string& items) { return R"({"input": [)" + items + "]}\n"; };
+  const Read all = read("openai:" + folder.write(line(question + "," + reasoning + "," + call) +
+                                                 line(question + "," + reasoning + "," + call + "," + result) +
+                                                 line(question + "," + reasoning + "," + answer) +
+                                                 line(R"({"type": "input_text", "text": "time?"})")));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 4);
+  const auto &called = all.records[0], &returned = all.records[1], &answered = all.records[2];
+  CHECK(called.tokens == answered.tokens);  // what the model wrote is one answer
+  CHECK(called.answer.size() > 10);
+  CHECK(called.answer != answered.answer);
+  std::vector<Token> whole = called.tokens;
+  whole.insert(whole.end(), called.answer.begin(), called.answer.end());
+  REQUIRE(returned.tokens.size() > whole.size() + 5);  // with the name of the call and its output
+  CHECK(std::equal(whole.begin(), whole.end(), returned.tokens.begin()));
+  CHECK(returned.answer.empty());
+  CHECK(all.notes.size() == 4);  // none on media
+
+  const Read silent = read("sharegpt:" + folder.write(R"({"messages": [{"role": "user", "content": "a"},
+    {"role": "assistant", "content": null}, {"role": "user", "content": null}, {"role": "assistant", "content": "b"}]})"));
+  CHECK(silent.error == "");
+  REQUIRE(silent.records.size() == 2);
+  CHECK(silent.records[0].output_tokens == 0);
+  CHECK(silent.records[1].tokens.size() == silent.records[0].tokens.size() + 2);
+}
+
 TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one conversation only") {
   const Folder folder;
   const std::string one =
