@@ -1,5 +1,6 @@
 #include "mooncake_trace.h"
 
+#include "first_keys.h"
 #include "line_reader.h"
 #include "line_trace.h"
 #include "mooncake_line.h"
@@ -10,6 +11,7 @@
 
 #include <canopy/base/figures.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -89,7 +91,7 @@ Result<std::unique_ptr<TraceReader>> read_mooncake_trace(const std::string& path
   if (!lines) return lines.error();
   auto trace = std::make_unique<MooncakeTrace>(std::move(*lines), options.block ? options.block : kMooncakeBlock);
   // Files of sessions list one session after another, and only the delays say when a turn came.
-  if (beginning_of(path).find("\"session_id\"") != std::string::npos) return by_time(std::move(trace));
+  if (std::ranges::count(first_keys(beginning_of(path)), "session_id") > 0) return by_time(std::move(trace));
   return std::unique_ptr<TraceReader>(std::move(trace));
 }
 

@@ -1,5 +1,6 @@
 #include "trace_formats.h"
 
+#include "first_keys.h"
 #include "line_reader.h"
 #include "shown.h"
 #include "trace_source.h"
@@ -10,19 +11,22 @@
 #include <filesystem>
 #include <utility>
 
-// One line for each format; the first is the default. A format's marks are searched for in a file's first line, the
-// formats in this order; a bar is between two marks.
-#define CANOPY_TRACE_FORMATS(FORMAT)                                                                             \
-  FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size", nullptr) \
-  FORMAT(canopy, "Canopy's own JSONL, see docs/lab.md", "\"time_ms\"")                                           \
-  FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                     \
-  FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                          \
-  FORMAT(agents, "conversations of agents: requests of t, in, out, hash_ids", "\"hash_id_scope\"|\"requests\"")  \
-  FORMAT(sharegpt, "JSON of conversations; words stand for tokens", "\"conversations\"")                         \
-  FORMAT(openai, "bodies of requests as they were sent: messages, prompt; OpenAI batch, inputs.json",            \
-         "\"custom_id\"|\"payload|\"messages\"|\"text_input\"|\"prompt\"")                                       \
-  FORMAT(lengths, "CSV of lengths without prompts, as Azure's and BurstGPT's", "ContextTokens|Request tokens")   \
-  FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)                                                    \
+// One line for each format. Its marks have bars between them. A mark in quotes is a key of the file's first object,
+// another one is a text in its beginning. The first format of this list that has one of its marks in a file is the
+// file's. A line of Mooncake's may have texts of a prompt as well; its ids say more.
+#define CANOPY_TRACE_FORMATS(FORMAT)                                                                                 \
+  FORMAT(canopy, "Canopy's own JSONL, see docs/lab.md", "\"time_ms\"")                                               \
+  FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                         \
+  FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                              \
+  FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size",              \
+         "\"hash_ids\"|\"input_length\"")                                                                            \
+  FORMAT(agents, "conversations of agents: requests of t, in, out, hash_ids", "\"hash_id_scope\"|\"requests\"")      \
+  FORMAT(sharegpt, "JSON of conversations; words stand for tokens", "\"conversations\"")                             \
+  FORMAT(                                                                                                            \
+      openai, "bodies of requests as they were sent: messages, prompt; OpenAI batch, inputs.json",                   \
+      "\"custom_id\"|\"body\"|\"payload\"|\"payloads\"|\"data\"|\"request\"|\"messages\"|\"text_input\"|\"prompt\"") \
+  FORMAT(lengths, "CSV of lengths without prompts, as Azure's and BurstGPT's", "ContextTokens|Request tokens")       \
+  FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)                                                        \
   FORMAT(oracle, "libCacheSim oracleGeneral, binary", nullptr)
 
 namespace canopy::workload {
@@ -36,23 +40,28 @@ namespace {
 #define CANOPY_LIST(name, summary, mark) {#name, summary, read_##name##_trace, mark},
 constexpr TraceFormat kFormats[] = {CANOPY_TRACE_FORMATS(CANOPY_LIST)};
 
-/// Returns the format whose mark is in the first line. If the file cannot be read, returns the first format, which then
-/// reports the error.
-const TraceFormat* recognised(const std::string& path) {
-  const std::string line = beginning_of(path);
+/// The format of a file that has no format's marks. It reports what is wrong with the file.
+constexpr const TraceFormat& kDefault = *std::ranges::find(kFormats, std::string_view("mooncake"), &TraceFormat::name);
+
+/// Returns the format that has one of its marks in the beginning of a file; nullptr if none has.
+const TraceFormat* recognised(std::string_view beginning) {
+  const std::vector<std::string> keys = first_keys(beginning);
+  const auto has = [&](std::string_view mark) {
+    if (!mark.starts_with('"')) return keys.empty() && beginning.find(mark) != beginning.npos;
+    return std::ranges::find(keys, mark.substr(1, mark.size() - 2)) != keys.end();
+  };
   for (const TraceFormat& format : kFormats)
     for (std::string_view marks = format.mark != nullptr ? format.mark : ""; !marks.empty();) {
       const std::string_view mark = marks.substr(0, marks.find('|'));
       marks.remove_prefix(std::min(marks.size(), mark.size() + 1));
-      if (line.find(mark) != line.npos) return &format;
+      if (has(mark)) return &format;
     }
-  return &kFormats[0];
+  return nullptr;
 }
 
-/// Returns a sentence on a file whose first line is of no format; "" if the line may be one of Mooncake's, which
-/// nothing marks.
-std::string unknown(const std::string& path) {
-  const std::string line = beginning_of(path);
+/// Returns a sentence on a file whose beginning is of no format; "" if it may be of the default one, or if it could not
+/// be read, which opening it reports.
+std::string unknown(const std::string& path, const std::string& line) {
   const auto has = [&](std::string_view text) { return line.find(text) != line.npos; };
   if (line.empty() || has("\"timestamp\"") || has("_length\"") || has("_tokens\"") || has("hash_ids")) return {};
   std::string text =
@@ -81,10 +90,13 @@ TraceName split_trace(const std::string& trace) {
 }
 
 Result<std::unique_ptr<TraceReader>> open_records(const std::string& trace, const TraceOptions& options) {
-  const auto [format, path] = split_trace(trace);
-  if (format == nullptr && recognised(path) == &kFormats[0])
-    if (std::string text = unknown(path); !text.empty()) return Error{std::move(text)};
-  return (format != nullptr ? format : recognised(path))->open(path, options);
+  const auto [named, path] = split_trace(trace);
+  if (named != nullptr) return named->open(path, options);
+  const std::string beginning = beginning_of(path);
+  const TraceFormat* const format = recognised(beginning);
+  if (format != nullptr) return format->open(path, options);
+  if (std::string text = unknown(path, beginning); !text.empty()) return Error{std::move(text)};
+  return kDefault.open(path, options);
 }
 
 Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace, std::uint64_t block) {
@@ -94,8 +106,10 @@ Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace, std:
 }
 
 const TraceFormat* format_of(const std::string& trace) {
-  const auto [format, path] = split_trace(trace);
-  return format != nullptr ? format : recognised(path);
+  const auto [named, path] = split_trace(trace);
+  if (named != nullptr) return named;
+  const TraceFormat* const format = recognised(beginning_of(path));
+  return format != nullptr ? format : &kDefault;
 }
 
 std::string trace_path(const std::string& trace) { return split_trace(trace).path; }

@@ -24,15 +24,14 @@ struct TraceOptions {
 struct TraceFormat {
   const char *name, *summary;
   Result<std::unique_ptr<TraceReader>> (*open)(const std::string& path, const TraceOptions& options);
-  /// Texts, with bars between them, of which one is in a line of this format: a file whose beginning contains it needs
-  /// no format before its path.
-  /// Null: the format must always be named.
+  /// Keys in quotes of its first object, or texts of its beginning, with bars between them: a file that has one of them
+  /// needs no format before its path. Null: the format must always be named.
   const char* mark;
 };
 std::span<const TraceFormat> trace_formats();
 
-/// Opens a trace. `trace` is PATH or FORMAT:PATH. Without a format, the first line of the file decides; if it has no
-/// format's mark, the file is read as the first format.
+/// Opens a trace. `trace` is PATH or FORMAT:PATH. Without a format, the beginning of the file decides. If that has no
+/// format's mark, the file is read as Mooncake's where it may be one, and is refused otherwise.
 Result<std::unique_ptr<TraceReader>> open_records(const std::string& trace, const TraceOptions& options);
 /// Opens a trace as requests with their tokens. `block`: as in TraceOptions.
 Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace, std::uint64_t block = 0);

@@ -341,7 +341,6 @@ TEST_CASE("a file of no format is refused with what was found and the nearest fo
 TEST_CASE("a trace is named by its path, or by its format and its path") {
   const Folder folder;
   const std::string path = folder.write(line_of("5", "3", "1", "[7]"));
-  CHECK(std::string(trace_formats()[0].name) == "mooncake");
   for (const std::string& named : {path, "mooncake:" + path}) {
     CAPTURE(named);
     auto trace = open_trace(named);

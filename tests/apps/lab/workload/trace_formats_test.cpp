@@ -416,6 +416,43 @@ TEST_CASE("items of the Responses API without an author, and messages whose text
   CHECK(silent.records[1].tokens.size() == silent.records[0].tokens.size() + 2);
 }
 
+TEST_CASE("the keys of a file's first object decide its format, not what is within it") {
+  const Folder folder;
+  const auto format = [&](const std::string& content) { return std::string(format_of(folder.write(content))->name); };
+  const std::string ids = R"("timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [1])";
+  for (const char* more : {R"("prompt": "a b")", R"("messages": [{"role": "user", "content": "a"}])",
+                           R"("extra": {"requests": [], "conversations": []})", R"("id": "\"time_ms\"")",
+                           R"("text": "\\\"}, \"prompt\": ")"})
+    for (const std::string& content : {"{" + (more + (", " + ids)) + "}\n", "{" + ids + ", " + more + "}\n"}) {
+      CAPTURE(content);
+      CHECK(format(content) == "mooncake");
+      const Read all = read(folder.path());
+      CHECK(all.error == "");
+      REQUIRE(all.records.size() == 1);
+      CHECK(all.records[0].ids == std::vector<std::uint64_t>{1});
+    }
+  CHECK(format(kQwen) == "qwen");
+  CHECK(format(R"({"time_ms": 0, "block_size": 4, "input_tokens": 1, "ids": [1], "extra": {"hash_ids": []}})") ==
+        "canopy");
+  CHECK(format(R"({"prompt_token_ids": [1], "input_length": 1, "prompt": "a"})") == "tokens");
+  CHECK(format(R"({"requests": [{"t": 0, "in": 1, "hash_ids": [1], "prompt": "a"}]})") == "agents");
+  CHECK(format(R"({"id": 1, "conversations": [{"value": "\"requests\""}]})") == "sharegpt");
+  CHECK(format(R"({"text_input": "a", "output_length": 5, "timestamp": 1})") == "openai");
+  CHECK(format(R"({"data": [{"payloads": [{"hash_ids": [], "messages": []}]}]})") == "openai");
+  CHECK(format("\n [\n  {\n   \"messages\": [{\"role\": \"user\",\n") == "openai");
+  CHECK(format(R"([{"a": [{"time_ms": 1}], "prompt": "x"}, {"time_ms": 0}])") == "openai");
+  CHECK(format("TIMESTAMP,ContextTokens,GeneratedTokens\n") == "lengths");
+  CHECK(read(folder.write(R"({"a": {"prompt": "x", "ContextTokens": 5}})")).error.find("of no format that is known") !=
+        std::string::npos);
+  // A session in a text of the first line is none of the file's.
+  const Read order =
+      read(folder.write(R"({"note": "\"session_id\"", "timestamp": 9, "input_length": 1, "hash_ids": [1]})"
+                        "\n"
+                        R"({"timestamp": 4, "input_length": 1, "hash_ids": [2]})"));
+  REQUIRE(order.records.size() == 2);
+  CHECK(order.records[0].time_ms == 9);
+}
+
 TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one conversation only") {
   const Folder folder;
   const std::string one =
