@@ -2,10 +2,8 @@
 #include <canopy/eviction_strategy.h>
 #include <doctest/doctest.h>
 #include <support/address_limit.h>
-#include <support/folder.h>
 #include <support/sanitizers.h>
 #include <unistd.h>
-#include <workload/formats/native_trace.h>
 #include <workload/line_reader.h>
 #include <workload/text.h>
 #include <workload/trace_formats.h>
@@ -18,72 +16,21 @@
 #include <fstream>
 #include <memory>
 
+#include "read_trace.h"
+
 namespace {
 
 using namespace canopy;
+using namespace canopy::test;
 using namespace canopy::workload;
 namespace fs = std::filesystem;
 
-struct Folder : test::Folder {
-  std::string write(const std::string& content) const { return file("file", content); }
-  std::string write_packed(const std::string& content) const {
-    const gzFile file = ::gzopen(path().c_str(), "wb");
-    REQUIRE(::gzwrite(file, content.data(), static_cast<unsigned>(content.size())) > 0);
-    ::gzclose(file);
-    return path();
-  }
-  std::string path() const { return at("file"); }
-};
-
-/// All of a file, or the first thing that is wrong with it.
-struct Read {
-  std::vector<TraceRecord> records;
-  std::vector<std::string> notes;
-  std::string error;
-};
-
-Read read(const std::string& trace, const TraceOptions& options = {}) {
-  Read all;
-  auto reader = open_records(trace, options);
-  if (!reader) return {{}, {}, reader.error().text};
-  for (TraceRecord record;;) {
-    auto got = (*reader)->next(record);
-    if (!got) {
-      all.error = got.error().text;
-      auto again = (*reader)->next(record);
-      CHECK((!again && again.error().text == all.error));
-      return all;
-    }
-    if (!*got) break;
-    all.records.push_back(record);
-  }
-  CHECK((*reader)->progress() == 1.0);
-  all.notes = (*reader)->notes();
-  return all;
-}
-
-/// Returns the error of a file of one format, without the file's name.
-std::string error_of(const char* format, const std::string& content, const TraceOptions& options = {}) {
-  const Folder folder;
-  const std::string path = folder.write(content), error = read(format + (":" + path), options).error;
-  return error.starts_with(path) ? error.substr(path.size()) : error;
-}
-
-bool same(const TraceRecord& a, const TraceRecord& b) {
-  return a.time_ms == b.time_ms && a.space == b.space && a.priority == b.priority && a.hints == b.hints &&
-         a.turn == b.turn && a.output_tokens == b.output_tokens && a.tokens == b.tokens && a.block == b.block &&
-         a.ids == b.ids && a.answer == b.answer && a.length() == b.length();
-}
-
-/// Written in Canopy's own format and read again, the same records.
-void check_import(const std::vector<TraceRecord>& records) {
-  std::string lines;
-  for (const TraceRecord& record : records) lines += native_line(record);
-  const Folder folder;
-  const Read again = read(folder.write(lines));
-  CHECK(again.error == "");
-  REQUIRE(again.records.size() == records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) CHECK(same(records[i], again.records[i]));
+/// Writes a file with gzip.
+std::string write_packed(const TraceFolder& folder, const std::string& content) {
+  const gzFile file = ::gzopen(folder.path().c_str(), "wb");
+  REQUIRE(::gzwrite(file, content.data(), static_cast<unsigned>(content.size())) > 0);
+  ::gzclose(file);
+  return folder.path();
 }
 
 const char* const kQwen =
@@ -95,7 +42,7 @@ const char* const kQwen =
 }  // namespace
 
 TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
-  const Folder folder;
+  const TraceFolder folder;
   const Read all = read(folder.write(
       R"({"time_ms": 5, "namespace": "tenant \"7\"", "priority": -2, "hints": ["session_ended", "class_3"], "turn": 3, "output_tokens": 50, "tokens": [1, 4294967295, 3], "extra": {"a": [{}]}})"
       "\n\n"
@@ -171,7 +118,7 @@ TEST_CASE("what is wrong with a line of Canopy's own format is said with its col
 }
 
 TEST_CASE("Qwen-Bailian: 16 tokens an id, seconds, turns") {
-  const Folder folder;
+  const TraceFolder folder;
   const Read all = read(folder.write(kQwen));  // recognised without its name
   CHECK(all.error == "");
   REQUIRE(all.records.size() == 2);
@@ -189,7 +136,7 @@ TEST_CASE("Qwen-Bailian: 16 tokens an id, seconds, turns") {
 }
 
 TEST_CASE("lines of token ids") {
-  const Folder folder;
+  const TraceFolder folder;
   const Read all = read(folder.write(
       R"({"timestamp": 1766000000.25, "prompt_token_ids": [5, 6], "output_token_ids": [7, 8, 9], "model": "x"})"
       "\n"
@@ -209,215 +156,8 @@ TEST_CASE("lines of token ids") {
         ":1: 'prompt_token_ids' is missing; is 'prompt_tokens_ids' a misspelling of it?");
 }
 
-TEST_CASE("conversations: a request for each answer, and they take turns") {
-  const std::string two = R"([
-  {"id": "x", "conversations": [
-    {"from": "human", "value": "Hello, world"}, {"from": "gpt", "value": "Hi"},
-    {"from": "human", "value": "More { \" ["}, {"from": "gpt", "value": "No more today"}]},
-  {"messages": [{"role": "system", "content": "Hello"}, {"role": "user", "content": "a"},
-                {"role": "assistant", "content": "b"}]},
-  {"conversations": [{"from": "human", "value": "nobody answers"}]}
-])";
-  const Folder folder;
-  const Read all = read("sharegpt:" + folder.write(two));
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 3);
-  CHECK(all.records[0].turn == 1);
-  CHECK(all.records[1].turn == 1);
-  CHECK(all.records[2].turn == 2);
-  CHECK(all.records[0].tokens.size() == 5);  // "Hello", ",", " world" between two marks
-  CHECK(all.records[0].output_tokens == 1);
-  CHECK(all.records[2].output_tokens == 3);
-  // The next turn begins with the last one and its answer.
-  const auto &first = all.records[0].tokens, &second = all.records[2].tokens;
-  REQUIRE(second.size() > first.size() + 2);
-  CHECK(std::equal(first.begin(), first.end(), second.begin()));
-  CHECK(all.records[1].tokens[1] == first[1]);  // the same word is the same token
-  REQUIRE(all.notes.size() == 2);
-  CHECK(all.notes[1] == "1 conversation without an answer left out");
-  check_import(all.records);
-  // One at a time: in the file's order.
-  const Read one = read("sharegpt:" + folder.path(), {.conversations = 1});
-  REQUIRE(one.records.size() == 3);
-  CHECK(one.records[1].turn == 2);
-
-  CHECK(error_of("sharegpt", "[\n {\"conversations\": [{\"from\": \"human\"}]}]") ==
-        ":2:2: message 1 has no text; expected 'value', 'content' or 'tool_calls'");
-  CHECK(error_of("sharegpt", "[\n {\"conversations\": [\n{\"from\": \"hu}\"]}]").starts_with(":3:"));
-  CHECK(error_of("sharegpt", "[\n {\"conversations\":\n [}]}").starts_with(":3:3: not JSON"));
-  CHECK(error_of("sharegpt", "[\n {\"a\": 1e999}]").starts_with(":2:2: a number that is too large"));
-  CHECK(error_of("sharegpt", "[{\"conversations\": [") ==
-        ":1:21: the file ends within the object that begins in line 1; was it cut off?");
-  CHECK(error_of("sharegpt", "[ ") == ":1:3: the file ends within its list; was it cut off?");
-  CHECK(error_of("sharegpt", "x") == ":1:1: 'x'; expected an object, alone on its line or in a list");
-  CHECK(error_of("sharegpt", "[]").starts_with(": has no answers; expected conversations like"));
-}
-
-TEST_CASE("conversations of agents: calls of tools, parts and reasoning are text, images are noted") {
-  const Folder folder;
-  const Read all = read("sharegpt:" + folder.write(R"({"messages": [
-    {"role": "developer", "content": "be kind"}, {"role": "user", "content": [{"type": "text", "text": "see"},
-      {"type": "image_url", "image_url": {"url": "x.png"}}]},
-    {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "read", "arguments": "{}"}}]},
-    {"role": "tool", "content": "line one"}, {"role": "assistant", "reasoning_content": "hm", "content": "done"},
-    {"role": "user", "content": "and now"}]})"));
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 2);
-  const auto &first = all.records[0], &second = all.records[1];
-  REQUIRE(second.tokens.size() > first.tokens.size() + first.answer.size());
-  CHECK(std::equal(first.tokens.begin(), first.tokens.end(), second.tokens.begin()));
-  CHECK(std::equal(first.answer.begin(), first.answer.end(),
-                   second.tokens.begin() + static_cast<std::ptrdiff_t>(first.tokens.size())));
-  CHECK(first.answer.size() > 5);  // the call with its name
-  REQUIRE(all.notes.size() == 3);
-  CHECK(all.notes[1].starts_with("1 last question without an answer left out"));
-  CHECK(all.notes[2].starts_with("1 part of messages"));
-}
-
-TEST_CASE("requests as they were sent: each body is one request") {
-  const Folder folder;
-  const std::string system = R"({"role": "system", "content": "answer in one word"})";
-  const auto body = [&](const std::string& question, const std::string& more = "") {
-    return R"({"model": "m", "messages": [)" + system + R"(, {"role": "user", "content": ")" + question + "\"}]" +
-           more + "}";
-  };
-  const auto batch = [&](const std::string& inner) { return R"({"custom_id": "r", "body": )" + inner + "}\n"; };
-  // Nothing names the format: the first line does.
-  const Read all = read(folder.write(batch(body("a colour")) + batch(body("a town")) + batch(body("a colour")) +
-                                     batch(body("a colour", R"(, "cache_salt": "x")")) +
-                                     batch(R"({"model": "other", "prompt": ["one", "two"]})") +
-                                     batch(R"({"model": "m", "prompt": [1, 2, 3], "timestamp": 7.4})")));
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 7);
-  CHECK(all.records[0].tokens == all.records[2].tokens);
-  CHECK(all.records[0].tokens != all.records[1].tokens);
-  CHECK(all.records[3].space == "salt=\"x\"");
-  CHECK(all.records[4].space == "model=\"other\"");
-  CHECK(all.records[4].tokens != all.records[5].tokens);
-  CHECK(all.records[6].tokens == std::vector<Token>{1, 2, 3});
-  CHECK(all.records[6].time_ms == 7);
-  REQUIRE(all.notes.size() == 3);
-  CHECK(all.notes[1].starts_with("the times of 6 requests are invented"));
-  CHECK(all.notes[2].starts_with("7 requests have no answer"));
-  check_import(all.records);
-  const Read inputs = read(folder.write("{\n \"data\": [\n  {\"session_id\": \"s\", \"payloads\": [\n" + body("a") +
-                                        ",\n" + body("b") + "\n]}]}\n"));
-  CHECK(inputs.error == "");
-  CHECK(inputs.records.size() == 2);
-  const Read ended = read("openai:" + folder.write(R"({"messages": [{"role": "user", "content": "a"},
-    {"role": "assistant", "content": "b c"}]})"));
-  REQUIRE(ended.records.size() == 1);
-  CHECK(ended.records[0].answer.size() == 2);
-  const std::string deep =
-      R"({"messages": [{"role": "user", "content": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}]}";
-  CHECK(error_of("openai", deep) == ":1:1: is nested deeper than 64 levels");
-  CHECK(error_of("sharegpt", deep) == ":1:1: nested deeper than 64 levels");
-  CHECK(error_of("openai", R"({"model": "m"})").starts_with(":1:1: has no prompt; expected 'messages'"));
-  CHECK(error_of("openai", R"({"prompt": [1, -2]})").starts_with(":1:1: has a token id that is no whole number"));
-  CHECK(error_of("openai", "").starts_with(": has no requests; expected lines like"));
-}
-
-TEST_CASE("a request with a prompt of its own is a body, and takes from around it what it does not say") {
-  const Folder folder;
-  const auto of = [&](const std::string& content) { return read("openai:" + folder.write(content)); };
-  for (const char* more : {R"("data": [])", R"("payloads": [{"prompt": [9]}])", R"("request": {"id": 1})"}) {
-    CAPTURE(more);
-    const Read own = of(R"({"prompt": [1, 2], )" + std::string(more) + "}");
-    CHECK(own.error == "");
-    REQUIRE(own.records.size() == 1);
-    CHECK(own.records[0].tokens == std::vector<Token>{1, 2});
-  }
-  CHECK(error_of("openai", R"({"data": []})") == ":1:1: has an empty list of requests");
-  CHECK(of(R"({"data": [], "payload": {"prompt": [1]}})").records.size() == 1);
-
-  const Read all = of(
-      R"({"timestamp": 40, "output_length": 5, "priority": 2, "cache_salt": "x", "model": "m", "payloads": [
-      {"prompt": [1]}, {"prompt": [2], "timestamp": 50.4, "output_length": 6, "priority": 3, "cache_salt": "y",
-       "model": "n"}]})");
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 2);
-  const auto &first = all.records[0], &second = all.records[1];
-  CHECK(first.time_ms == 40);
-  CHECK(second.time_ms == 50);
-  CHECK(first.output_tokens == 5);
-  CHECK(second.output_tokens == 6);
-  CHECK(first.priority == 2);
-  CHECK(second.priority == 3);
-  CHECK(first.space == "salt=\"x\"");
-  CHECK(second.space == "model=\"n\", salt=\"y\"");
-  CHECK(all.notes.empty());
-  check_import(all.records);
-
-  const Read mistimed = of(R"({"prompt": [1], "timestamp": "noon"}
-{"prompt": [1], "timestamp": -1}
-{"prompt": [1]})");
-  REQUIRE(mistimed.notes.size() == 3);
-  CHECK(mistimed.notes[0].starts_with("the times of 3 requests are invented"));
-  CHECK(mistimed.notes[1] ==
-        "of these, 2 requests have a timestamp that is no number of ms from 0 to 1000000000000000");
-}
-
-TEST_CASE("the same text from another author is another prompt, and names and calls are in it") {
-  const Folder folder;
-  std::string lines;
-  for (const char* author : {R"("role": "user")", R"("role": "system")", R"("role": "tool")", R"("role": "assistant")",
-                             R"("role": "user", "name": "ann")", R"("role": "user", "name": "bob")",
-                             R"("role": "tool", "tool_call_id": "a")", R"("role": "tool", "tool_call_id": "b")",
-                             R"("type": "input_text")", R"("type": "note")"})
-    lines += std::string(R"({"messages": [{)") + author +
-             R"(, "content": "hello", "text": null}, {"role": "user", "content": "go on"}]})"
-             "\n";
-  const Read all = read("openai:" + folder.write(lines));
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 10);
-  for (std::size_t i = 0; i < all.records.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      CAPTURE(i);
-      CAPTURE(j);
-      CHECK(all.records[i].tokens != all.records[j].tokens);
-    }
-  const Read same = read("openai:" + folder.write(R"({"messages": [{"role": "system", "content": "a"}]}
-{"messages": [{"role": "developer", "content": "a"}]})"));
-  REQUIRE(same.records.size() == 2);
-  CHECK(same.records[0].tokens == same.records[1].tokens);
-}
-
-TEST_CASE("items of the Responses API without an author, and messages whose text is null") {
-  const Folder folder;
-  const std::string
-      question = R"({"role": "user", "content": "time?"})",
-      reasoning = R"({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}]})",
-      call = R"({"type": "function_call", "call_id": "c", "name": "clock", "arguments": "{}"})",
-      result = R"({"type": "function_call_output", "call_id": "c", "output": "noon"})",
-      answer = R"({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "noon"}]})";
-  const auto line = [](const std::string& items) { return R"({"input": [)" + items + "]}\n"; };
-  const Read all = read("openai:" + folder.write(line(question + "," + reasoning + "," + call) +
-                                                 line(question + "," + reasoning + "," + call + "," + result) +
-                                                 line(question + "," + reasoning + "," + answer) +
-                                                 line(R"({"type": "input_text", "text": "time?"})")));
-  CHECK(all.error == "");
-  REQUIRE(all.records.size() == 4);
-  const auto &called = all.records[0], &returned = all.records[1], &answered = all.records[2];
-  CHECK(called.tokens == answered.tokens);  // what the model wrote is one answer
-  CHECK(called.answer.size() > 10);
-  CHECK(called.answer != answered.answer);
-  std::vector<Token> whole = called.tokens;
-  whole.insert(whole.end(), called.answer.begin(), called.answer.end());
-  REQUIRE(returned.tokens.size() > whole.size() + 5);  // with the name of the call and its output
-  CHECK(std::equal(whole.begin(), whole.end(), returned.tokens.begin()));
-  CHECK(returned.answer.empty());
-  CHECK(all.notes.size() == 4);  // none on media
-
-  const Read silent = read("sharegpt:" + folder.write(R"({"messages": [{"role": "user", "content": "a"},
-    {"role": "assistant", "content": null}, {"role": "user", "content": null}, {"role": "assistant", "content": "b"}]})"));
-  CHECK(silent.error == "");
-  REQUIRE(silent.records.size() == 2);
-  CHECK(silent.records[0].output_tokens == 0);
-  CHECK(silent.records[1].tokens.size() == silent.records[0].tokens.size() + 2);
-}
-
 TEST_CASE("the keys of a file's first object decide its format, not what is within it") {
-  const Folder folder;
+  const TraceFolder folder;
   const auto format = [&](const std::string& content) { return std::string(format_of(folder.write(content))->name); };
   const std::string ids = R"("timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [1])";
   for (const char* more : {R"("prompt": "a b")", R"("messages": [{"role": "user", "content": "a"}])",
@@ -454,7 +194,7 @@ TEST_CASE("the keys of a file's first object decide its format, not what is with
 }
 
 TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one conversation only") {
-  const Folder folder;
+  const TraceFolder folder;
   const std::string one =
       R"({"id": "t", "block_size": 64, "hash_id_scope": "local", "requests": [
       {"t": 0.0, "model": "m", "in": 192, "out": 10, "hash_ids": [1, 2, 3]},
@@ -478,7 +218,7 @@ TEST_CASE("traces of agents: blocks and times, sub-agents among them, ids of one
 }
 
 TEST_CASE("lengths without prompts: Azure's and BurstGPT's share nothing, and a note says so") {
-  const Folder folder;
+  const TraceFolder folder;
   for (const char* content :
        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
         "2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55\n",
@@ -503,7 +243,7 @@ TEST_CASE("lengths without prompts: Azure's and BurstGPT's share nothing, and a 
 }
 
 TEST_CASE("a CSV's times: dates, a byte order mark, and a heading without a time is noted") {
-  const Folder folder;
+  const TraceFolder folder;
   const Read marked = read("csv:" + folder.write("\xEF\xBB\xBFtimestamp,id,size\n3,a,32\n10,a,32\n"));
   REQUIRE(marked.records.size() == 2);
   CHECK(marked.records[1].time_ms == 7000);
@@ -530,7 +270,7 @@ TEST_CASE("words: equal words are equal tokens, and no text is lost") {
 }
 
 TEST_CASE("libCacheSim's CSV: by heading, by numbers, without either") {
-  const Folder folder;
+  const TraceFolder folder;
   const Read named =
       read("csv:" + folder.write("timestamp, obj_size, obj_id, op, tenant\n10.5,600,a,get,t1\n11,600,a,get,t2\n"));
   CHECK(named.error == "");
@@ -564,11 +304,11 @@ TEST_CASE("libCacheSim's CSV: by heading, by numbers, without either") {
 }
 
 TEST_CASE("a packed file is read as it is, and a damaged one is refused") {
-  const Folder folder;
+  const TraceFolder folder;
   std::string many;
   for (int i = 0; i < 2000; ++i) many += kQwen;
   const Read plain = read(folder.write(many));
-  const Read packed = read(folder.write_packed(many));
+  const Read packed = read(write_packed(folder, many));
   CHECK(packed.error == "");
   REQUIRE(packed.records.size() == 4000);
   for (std::size_t i = 0; i < packed.records.size(); ++i) CHECK(same(packed.records[i], plain.records[i]));
@@ -577,7 +317,7 @@ TEST_CASE("a packed file is read as it is, and a damaged one is refused") {
   fs::resize_file(folder.path(), size - 12);
   CHECK(read("qwen:" + folder.path()).error.find("the gzip data ends too early; was the file cut off?") !=
         std::string::npos);
-  folder.write_packed(many);
+  write_packed(folder, many);
   std::fstream file(folder.path(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(size - 8));  // the sum of what was packed
   file << "sum!";
@@ -590,7 +330,7 @@ TEST_CASE("a file is not called damaged where memory ends") {
     MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
     return;
   }
-  const Folder folder;
+  const TraceFolder folder;
   const std::string path = folder.write("a line\n");
   // The memory that earlier tests have freed would suffice.
   std::vector<std::unique_ptr<std::array<char, 48 << 10>>> taken;
