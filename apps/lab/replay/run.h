@@ -70,7 +70,7 @@ class Run {
   Report report;
 
  private:
-  /// What the tiers below brought for requests, by the counters of kBrought.
+  /// Counters of hits in the tiers below, and of the time that these save.
   static constexpr std::array kBrought = {Counter::hit_tokens_host, Counter::hit_tokens_storage,
                                           Counter::fetch_saved_us};
   using Brought = std::array<std::uint64_t, kBrought.size()>;

@@ -26,7 +26,7 @@ struct Conversation {
 
 /// Makes tokens of the messages of conversations, in the shapes that clients send: an author (`from` or `role`), a text
 /// (`value` or `content`), or a list of parts, or no text but calls of tools; or, as in the Responses API, an item with
-/// a `type` and no author. Everything that a model would read is in the tokens: who writes (the system, a user, a tool
+/// a `type` and no author. Everything that a model would read is in the tokens: the author (the system, a user, a tool
 /// or the model, and the message's `name`), calls and their ids, reasoning, names of tools. A part that is no text (an
 /// image) stands as the print of what it is.
 class ChatText {

@@ -74,7 +74,7 @@ class MooncakeTrace final : public LineTrace {
 
   struct Session {
     std::uint64_t latest_ms = 0;
-    std::optional<std::uint64_t> first_id;  ///< of its first turn that has ids
+    std::optional<std::uint64_t> first_id;  ///< that with which its first turn that has ids begins
     std::uint32_t turns = 0;
   };
 

@@ -209,7 +209,7 @@ TEST_CASE("timed: two requests compute the same at once only if both run") {
 }
 
 TEST_CASE(
-    "timed: a rejected request reuses nothing, as in a serial run; it and one without an answer have no first token") {
+    "timed: a rejected request reuses nothing, as in a serial run, and has no first token, as one without an answer") {
   for (const replay::Mode mode : {replay::Mode::serial, replay::Mode::timed}) {
     const auto engine = engine_of(kSmall);
     Listed source({{0, "", 0, 1, tokens(1, 16)}, {60'000, "", 0, 1, tokens(1, 90)}});
@@ -287,9 +287,9 @@ TEST_CASE("timed: the schedule decides which of the requests that wait starts fi
   const auto start = [&](scheduling::Rules order, const std::vector<std::string>& assignments = {},
                          std::uint32_t output = 0) {
     const auto engine = engine_of(kSmall, assignments);
-    auto asked = requests;
-    for (workload::ClientRequest& each : asked) each.output_tokens = output;
-    Listed source(asked);
+    auto listed = requests;
+    for (workload::ClientRequest& each : listed) each.output_tokens = output;
+    Listed source(listed);
     auto options = timed();
     options.running = 1;
     options.abort_permille = 0;

@@ -1,7 +1,7 @@
 /// Requests as they were sent to a server, one a line or in a list: OpenAI's batch files (`body`), bodies alone
 /// (`messages`, `prompt` or `input`), inputs.json of AIPerf and GenAI-Perf (`data` of `payloads` or `payload`), lines
-/// with `text_input`. An object with a prompt is a body, whatever else it has; what an object around it says of time,
-/// answer, priority, salt and model holds for each body within that does not say it itself. Each is one request: its
+/// with `text_input`. An object with a prompt is a body, whatever else it has; the time, answer, priority, salt and
+/// model of an object around it hold for each body within that does not have its own. Each is one request: its
 /// prompt is all of the messages. A text stands for tokens by words.h; a prompt of token ids is taken as it is.
 /// `cache_salt` and a model other than the first become the namespace.
 #include "../chat_text.h"
@@ -53,52 +53,52 @@ class OpenAITrace final : public JsonTrace {
   }
 
  private:
-  /// What an object says of the requests within it; null: nothing.
-  struct Said {
+  /// Fields that an object has for the requests within it. Null: it has none.
+  struct Fields {
     const json *time = nullptr, *answer = nullptr, *priority = nullptr, *salt = nullptr, *model = nullptr;
   };
 
   std::string take(const json& object) override { return take(object, {}); }
 
-  /// Takes an object that is a request, or has one or several. `said`: by the objects around it. Returns an error
+  /// Takes an object that is a request, or has one or several. `fields`: of the objects around it. Returns an error
   /// message, or nothing.
-  std::string take(const json& object, Said said) {
-    const auto say = [&](const json*& to, std::initializer_list<const char*> names) {
+  std::string take(const json& object, Fields fields) {
+    const auto take_over = [&](const json*& to, std::initializer_list<const char*> names) {
       if (const json* value = member_of(object, names)) to = value;
     };
-    say(said.time, {"timestamp"});
-    say(said.answer, {"output_length", "output_tokens"});
-    say(said.priority, {"priority"});
-    say(said.salt, {"cache_salt"});
-    say(said.model, {"model"});
+    take_over(fields.time, {"timestamp"});
+    take_over(fields.answer, {"output_length", "output_tokens"});
+    take_over(fields.priority, {"priority"});
+    take_over(fields.salt, {"cache_salt"});
+    take_over(fields.model, {"model"});
     const json* messages = member_of(object, {"messages"});
     if (messages != nullptr && !messages->is_array()) messages = nullptr;
     const json* prompt = member_of(object, {"prompt", "text_input", "input", "prompt_token_ids", "input_ids", "text"});
-    if (messages != nullptr || prompt != nullptr) return take_body(object, messages, prompt, said);
+    if (messages != nullptr || prompt != nullptr) return take_body(object, messages, prompt, fields);
     bool empty = false;
     for (const char* key : {"body", "payload", "payloads", "data", "request"}) {
       const json* inner = member_of(object, {key});
       if (inner == nullptr) continue;
-      if (inner->is_object()) return take(*inner, said);
+      if (inner->is_object()) return take(*inner, fields);
       empty |= inner->is_array() && inner->empty();
-      if (inner->is_array() && !inner->empty()) return take_each(*inner, said);
+      if (inner->is_array() && !inner->empty()) return take_each(*inner, fields);
     }
     if (empty) return "has an empty list of requests";
     return "has no prompt; expected 'messages', 'prompt', 'input' or 'text_input', alone or in 'body' or 'payload'";
   }
 
-  std::string take_each(const json& list, const Said& said) {
+  std::string take_each(const json& list, const Fields& fields) {
     for (const json& each : list)
-      if (std::string problem = each.is_object() ? take(each, said) : "has an item that is no request";
+      if (std::string problem = each.is_object() ? take(each, fields) : "has an item that is no request";
           !problem.empty())
         return problem;
     return {};
   }
 
   /// `messages`, `prompt`: of the body; the former if both are there. Null: there is none.
-  std::string take_body(const json& body, const json* messages, const json* prompt, const Said& said) {
+  std::string take_body(const json& body, const json* messages, const json* prompt, const Fields& fields) {
     TraceRecord record;
-    place(said, record);
+    place(fields, record);
     Conversation before;
     for (const char* key : {"tools", "functions", "system", "instructions"})
       if (const json* value = member_of(body, {key})) chat_.append(*value, before.tokens);
@@ -131,19 +131,19 @@ class OpenAITrace final : public JsonTrace {
     return add(std::move(now), record);
   }
 
-  /// Takes what is said of a body besides its prompt.
-  void place(const Said& said, TraceRecord& record) {
-    has_time_ = said.time != nullptr && said.time->is_number() && said.time->get<double>() >= 0 &&
-                said.time->get<double>() <= kMostSentMs;
-    is_mistimed_ = said.time != nullptr && !has_time_;
-    if (has_time_) record.time_ms = static_cast<std::uint64_t>(std::llround(said.time->get<double>()));
-    if (said.answer != nullptr && said.answer->is_number_unsigned() &&
-        said.answer->get<std::uint64_t>() <= kMaxPromptTokens)
-      record.output_tokens = said.answer->get<std::uint32_t>();
-    if (said.priority != nullptr && said.priority->is_number_integer())
-      record.priority = said.priority->get<std::int32_t>();
-    record.space = space_of_model(said.model);
-    if (said.salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + said.salt->dump();
+  /// Takes the fields of a body besides its prompt.
+  void place(const Fields& fields, TraceRecord& record) {
+    has_time_ = fields.time != nullptr && fields.time->is_number() && fields.time->get<double>() >= 0 &&
+                fields.time->get<double>() <= kMostSentMs;
+    is_mistimed_ = fields.time != nullptr && !has_time_;
+    if (has_time_) record.time_ms = static_cast<std::uint64_t>(std::llround(fields.time->get<double>()));
+    if (fields.answer != nullptr && fields.answer->is_number_unsigned() &&
+        fields.answer->get<std::uint64_t>() <= kMaxPromptTokens)
+      record.output_tokens = fields.answer->get<std::uint32_t>();
+    if (fields.priority != nullptr && fields.priority->is_number_integer())
+      record.priority = fields.priority->get<std::int32_t>();
+    record.space = space_of_model(fields.model);
+    if (fields.salt != nullptr) record.space += (record.space.empty() ? "salt=" : ", salt=") + fields.salt->dump();
   }
 
   std::string add(Conversation now, TraceRecord record) {

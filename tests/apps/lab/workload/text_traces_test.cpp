@@ -197,7 +197,7 @@ TEST_CASE("items of the Responses API without an author, and messages whose text
   CHECK(all.error == "");
   REQUIRE(all.records.size() == 4);
   const auto &called = all.records[0], &returned = all.records[1], &answered = all.records[2];
-  CHECK(called.tokens == answered.tokens);  // what the model wrote is one answer
+  CHECK(called.tokens == answered.tokens);  // all items of the model are one answer
   CHECK(called.answer.size() > 10);
   CHECK(called.answer != answered.answer);
   std::vector<Token> whole = called.tokens;
