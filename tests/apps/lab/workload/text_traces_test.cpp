@@ -119,9 +119,9 @@ TEST_CASE("requests as they were sent: each body is one request") {
 TEST_CASE("a request with a prompt of its own is a body, and takes from around it what it does not say") {
   const TraceFolder folder;
   const auto of = [&](const std::string& content) { return read("openai:" + folder.write(content)); };
-  for (const char* more : {R"("data": [])", R"("payloads": [{"prompt": [9]}])", R"("request": {"id": 1})"}) {
+  for (const std::string more : {R"("data": [])", R"("payloads": [{"prompt": [9]}])", R"("request": {"id": 1})"}) {
     CAPTURE(more);
-    const Read own = of(R"({"prompt": [1, 2], )" + std::string(more) + "}");
+    const Read own = of(R"({"prompt": [1, 2], )" + more + "}");
     CHECK(own.error == "");
     REQUIRE(own.records.size() == 1);
     CHECK(own.records[0].tokens == std::vector<Token>{1, 2});
