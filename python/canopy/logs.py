@@ -16,7 +16,7 @@ import os
 import re
 import sys
 
-MOST_TOKEN, YEAR_MS = 2**32 - 1, 366 * 86_400_000
+MOST_TOKEN, MOST_PRIORITY, YEAR_MS = 2**32 - 1, 2**31 - 1, 366 * 86_400_000
 MARK = re.compile(r"(Receive|Finish): obj=|(Received request|Generated response) |Request (?=[^:, ]+ details: )")
 NAME, LIST, NUMBER = re.compile(r"[^:, ]*"), re.compile(r"[\[(][\d, ]*"), re.compile(r"-?\d+")
 QUOTED = r"'(?:\\.|[^'\\])*(?:'|$)|\"(?:\\.|[^\"\\])*(?:\"|$)"
@@ -33,8 +33,8 @@ class LogError(ValueError):
 
 def after(line, name, start):
     """Returns the start of the text after `name`, outside of quoted texts; the line's end if there is no `name`."""
-    found = re.finditer(rf"(?<!\w)({re.escape(name)})|{QUOTED}", line[start:], re.ASCII)
-    return next((start + each.end() for each in found if each[1]), len(line))
+    found = re.compile(rf"(?<!\w)({re.escape(name)})|{QUOTED}", re.ASCII).finditer(line, start)
+    return next((each.end() for each in found if each[1]), len(line))
 
 
 def fields_of(line, start):
@@ -77,6 +77,14 @@ def value(line, begin):
         return ast.literal_eval(text) if text else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def name_of(rid):
+    """Returns the name of a request: a text, or None if the line has no name. A list of one name is that name."""
+    one = rid[0] if isinstance(rid, list) and len(rid) == 1 else rid
+    if one is None or isinstance(one, str):
+        return one
+    raise LogError(f" 'rid' is {json.dumps(rid, default=str)}; expected the name of a request")
 
 
 def of_call(facts, i, count):
@@ -145,19 +153,19 @@ def prompts_of_call(fact, time, ids):
     """Returns the prompts of one call to SGLang. `fact(name)` is the value of a field: a list of values where the call has
     several prompts."""
     several = bool(ids) and isinstance(ids[0], list)
-    names = fact("rid")
+    # Each is read once for all prompts: a text of thousands of values is long.
+    names, sessions, path, adapter, key, salt, priorities = map(fact, (
+        "rid", "session_params", "lora_path", "lora_id", "extra_key", "cache_salt", "priority"))
     count = len(ids) if several else len(names) if isinstance(names, list) and not ids else 1
     kinds = [fact(kind) for kind in ("image_data", "video_data", "audio_data")]
     found = []
     for i in range(count):
         pick = (lambda facts: of_call(facts, i, count)) if count > 1 or several else (lambda facts: facts)
         media = digest_of([pick(kind) for kind in kinds])
-        session = pick(fact("session_params"))
-        space = space_of(pick(fact("lora_path")) or pick(fact("lora_id")), pick(fact("extra_key")),
-                         pick(fact("cache_salt")), media)
-        why = "in a session of the server, where the log has only the new part of a prompt" if session else None
-        priority = pick(fact("priority"))
-        found.append(Prompt(pick(names), time, ids[i] if several else ids, space,
+        space = space_of(pick(path) or pick(adapter), pick(key), pick(salt), media)
+        why = "in a session of the server, where the log has only the new part of a prompt" if pick(sessions) else None
+        priority = pick(priorities)
+        found.append(Prompt(name_of(pick(names)), time, ids[i] if several else ids, space,
                             priority if type(priority) is int else 0, media is not None, why))
     return found
 
@@ -227,7 +235,8 @@ def answers_of(line):
     """Returns for each answer of a line: the request's name, the tokens, and True if they add to earlier ones."""
     if '"request.finished"' in line and (entry := entry_of(line)):
         names, outs = ([each] if not isinstance(each, list) else each for each in (entry["rid"], entry.get("out") or {}))
-        return [(name, (out.get("meta_info") or {}).get("completion_tokens") or 0, False) for name, out in zip(names, outs)]
+        return [(name_of(name), (out.get("meta_info") or {}).get("completion_tokens") or 0, False)
+                for name, out in zip(names, outs)]
     mark = MARK.search(line)
     if mark and mark[1] == "Finish":
         at, found = mark.end(), []
@@ -235,7 +244,7 @@ def answers_of(line):
         for name in names if isinstance(names, list) else [names]:
             at = after(line, "'completion_tokens': ", at)
             tokens = NUMBER.match(line, at)
-            found.append((name, int(tokens[0]) if tokens else 0, False))
+            found.append((name_of(name), int(tokens[0]) if tokens else 0, False))
         return found
     if mark and mark[2] == "Generated response":
         ids, name = token_ids(line, after(line, "output_token_ids: ", mark.end())), NAME.match(line, mark.end())
@@ -278,7 +287,7 @@ def requests(path, notes):
     """Yields the requests of a log in Canopy's format, and appends messages for the user to `notes`. Reads the log three
     times, because the length of an answer comes long after the request, and its adapter may be on another line."""
     answers, adapters, clock, lengths, problems = {}, {}, Clock(), [], {}
-    without, unanswered, media, nowhere, left_out = 0, 0, 0, 0, {}
+    without, unanswered, media, nowhere, beyond, left_out = 0, 0, 0, 0, 0, {}
     state = state_of(path)
     for name, tokens, adds in each(path, answers_of, problems):
         answers[name] = answers.get(name, 0) + tokens if adds else max(answers.get(name, 0), tokens)
@@ -294,7 +303,9 @@ def requests(path, notes):
         unanswered += not answers.get(request.name)
         media += request.media
         nowhere += request.space is None
-        others = {"namespace": request.space, "priority": request.priority, "output_tokens": answers.get(request.name)}
+        fits = abs(request.priority) <= MOST_PRIORITY
+        beyond += not fits
+        others = {"namespace": request.space, "priority": request.priority * fits, "output_tokens": answers.get(request.name)}
         yield {"time_ms": request.time} | {key: value for key, value in others.items() if value} | {"tokens": request.tokens}
     if state_of(path) != state:
         raise LogError(f"{path}: was changed between the times that it is read, so requests and lengths of answers may not "
@@ -311,6 +322,9 @@ def requests(path, notes):
         notes.append(f"left out, because they could not be read: {len(problems)} lines; the first: {problems[min(problems)]}")
     if nowhere:
         notes.append(f"in the shared namespace, because no line has their adapter (lora_request): {nowhere} requests")
+    if beyond:
+        notes.append(f"priority is 0, because the log has one below -{MOST_PRIORITY} or above {MOST_PRIORITY}: {beyond} "
+                     "requests")
     if media:
         notes.append(f"images, video or audio are a part of the namespace, so nothing is shared with other prompts, not even "
                      f"what is before them: {media} requests")

@@ -143,6 +143,49 @@ def test_several_prompts_a_call(log):
     assert read(log, "".join(json.dumps(each) + "\n" for each in both)) == (expected, [])
 
 
+def test_names_of_other_forms(log):
+    """A list of one name is that name. A name that is no text costs its own line."""
+    def lines(rid, as_json):
+        if as_json:
+            each = ({"event": "request.received", "rid": rid, "obj": {"input_ids": [1, 2]}},
+                    {"event": "request.finished", "rid": rid, "out": {"meta_info": {"completion_tokens": 4}}})
+            return "".join(json.dumps(one) + "\n" for one in each)
+        return (f"Receive: obj=GenerateReqInput(rid={rid!r}, input_ids=[1, 2])\n"
+                f"Finish: obj=GenerateReqInput(rid={rid!r}), out={{'meta_info': {{'completion_tokens': 4}}}}\n")
+    for as_json in (False, True):
+        assert read(log, lines(["a"], as_json)) == ([{"time_ms": 0, "output_tokens": 4, "tokens": [1, 2]}], []), as_json
+        for rid in ({"a": 1}, ["a", "b"], [["a"], {"b": 1}]):
+            requests, notes = read(log, lines("g", as_json) + lines(rid, as_json))
+            assert requests == [{"time_ms": 0, "output_tokens": 4, "tokens": [1, 2]}], (as_json, rid, requests)
+            assert "left out, because they could not be read: " in notes[0] and f"{log}:3: 'rid' is " in notes[0], notes
+
+
+def test_a_call_with_many_prompts(log):
+    """Time grows with the length of a line, not with its square: 8,000 prompts take seconds."""
+    count = 8000
+    names = [f"r{i}" for i in range(count)]
+    came = (f"Receive: obj=GenerateReqInput(rid={names}, text=None, input_ids={[[1, 2, 3]] * count}, "
+            f"lora_path={['x'] * count}, extra_key={['k'] * count}, priority=None)\n")
+    outs = [{"meta_info": {"completion_tokens": i}} for i in range(count)]
+    ended = f"Finish: obj=GenerateReqInput(rid={names}), out={outs}\n"
+    requests, notes = read(log, came + ended)
+    assert [request.get("output_tokens", 0) for request in requests] == list(range(count))
+    assert {request["namespace"] for request in requests} == {'adapter="x", key="k"'}, requests[0]
+
+
+def test_priorities_that_a_trace_cannot_have(log):
+    most = 2**31 - 1
+    content = "".join(f"Receive: obj=GenerateReqInput(rid='r', input_ids=[1], priority={priority})\n"
+                      for priority in (most, -most, most + 1, -most - 1))
+    requests, notes = read(log, content)
+    assert [request.get("priority", 0) for request in requests] == [most, -most, 0, 0], requests
+    assert f"note: priority is 0, because the log has one below -{most} or above {most}: 2 requests" in notes, notes
+    trace = log.with_suffix(".jsonl")
+    trace.write_text("".join(json.dumps(request) + "\n" for request in requests))
+    done = run(CANOPY, "trace", "stat", trace, "--unit", 1)
+    assert done.returncode == 0, done.stderr
+
+
 def test_one_line_does_not_cost_the_log(log):
     good = "Receive: obj=GenerateReqInput(rid='g', input_ids=[7])\n"
     for bad in ("Receive: obj=GenerateReqInput(rid='r', input_ids=[[1], 'x'])\n", "Receive: obj=GenerateReqInput(input_ids=[1, 2",
@@ -166,5 +209,6 @@ def test_canopy_reads_it(log):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         for test in (test_sglang_json, test_sglang_text, test_vllm, test_identity_on_another_line, test_sglang_identity,
-                     test_several_prompts_a_call, test_one_line_does_not_cost_the_log, test_canopy_reads_it):
+                     test_several_prompts_a_call, test_names_of_other_forms, test_a_call_with_many_prompts,
+                     test_priorities_that_a_trace_cannot_have, test_one_line_does_not_cost_the_log, test_canopy_reads_it):
             test(pathlib.Path(name) / "server.log")
