@@ -90,7 +90,8 @@ class Feed:
     def sums(self) -> dict:
         """requests, tries (requests that ended before they were admitted), running, prompt_tokens, hit_tokens,
         evicted_tokens, nodes, tick, commits, drift (pages by which mirror and engine differ: 0), damaged, in_step, paused.
-        Counted from the first event that this mirror saw."""
+        Counted from the first event that this mirror saw. What a request finds after its admission (a rematch) is in no feed,
+        so it is not in hit_tokens."""
         return self._sums()
 
     @property

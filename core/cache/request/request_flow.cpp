@@ -214,8 +214,10 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
     request.first[g] = deeper.from[g] / state_.page_size;
   }
   const std::uint32_t gained = deeper.length - request.computed;
+  // As in admit(), only tokens of the prompt are hits: those of the answer are in no sum of prompts.
+  if (request.admitted)
+    state_.counters.hit_tokens += std::min(deeper.length, request.prompt) - std::min(request.computed, request.prompt);
   request.computed = deeper.length;
-  if (request.admitted) state_.counters.hit_tokens += gained;
   publish(request, RequestPhase::running);
   if (!request.promises.empty()) retentions_.committed(request);  // as after a match
   pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);

@@ -272,6 +272,40 @@ TEST_CASE("rematch: a request takes over what another one committed while it wai
   check_settled(*engine);
 }
 
+TEST_CASE("rematch: the tokens of the answer that it finds are no hits") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 9);
+  const auto whole = tokens(1, 18);
+  Request waits = engine->begin(arrival(prompt)), other = engine->begin(arrival(whole));
+  REQUIRE(waits.reserve(9));
+  waits.advance(9);
+  waits.append(std::span(whole).subspan(9));
+  REQUIRE(other.reserve(18));
+  other.commit(16);
+  CHECK(waits.rematch() == 7);
+  CHECK(engine->counters().hit_tokens == 0);
+  Request late = engine->begin(arrival(tokens(1, 17)));
+  REQUIRE(late.reserve(17));
+  CHECK(engine->counters().hit_tokens == 16);
+  for (Request* request : {&waits, &other, &late}) request->abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("rematch: of what it finds on both sides of the prompt's end, only the prompt's tokens are hits") {
+  const auto engine = engine_of(kSmall);
+  const auto whole = tokens(1, 18);
+  Request waits = engine->begin(arrival(tokens(1, 9))), other = engine->begin(arrival(whole));
+  REQUIRE(waits.reserve(9));
+  waits.append(std::span(whole).subspan(9));
+  REQUIRE(other.reserve(18));
+  other.commit(16);
+  CHECK(waits.rematch() == 16);
+  CHECK(engine->counters().hit_tokens == 9);
+  waits.abort();
+  other.abort();
+  check_settled(*engine);
+}
+
 TEST_CASE("dedup: only the part that another request inserted first is re-pointed") {
   const auto engine = engine_of(kSmall);
   auto long_prompt = tokens(1, 20);

@@ -31,7 +31,9 @@ typedef struct canopy_feed_state {
   uint64_t last_commit;       /**< operations of the whole recording; of a live feed: as `commits` */
   uint64_t tick, us;          /**< on the clocks of the index and of the engine */
   uint64_t requests, running; /**< admitted requests so far; those that have begun and not ended */
-  uint64_t prompt_tokens, hit_tokens, evicted_tokens;
+  /** Tokens of the admitted requests. What a request finds after its admission (a rematch) is in no feed. */
+  uint64_t prompt_tokens, hit_tokens;
+  uint64_t evicted_tokens;
   uint64_t nodes;
   uint64_t drift;   /**< pages by which the copy differs from the engine's sums: anything but 0 is a defect */
   uint64_t damaged; /**< operations with impossible figures: another process has written into the feed */
