@@ -215,11 +215,12 @@ def test_the_flag_makes_vllms_own_scheduler_and_puts_its_cache_in_the_order_of_a
     ("lfu", None, "lfu"), ("canopy:lru", "lfu", "lru"), (None, "s3_fifo", "s3_fifo"), ("canopy", "lfu", "lfu"),
     ('{"slru": {"protect_after": 3}}', None, "slru"), ('canopy:{"slru": {"protect_after": 3}}', None, "slru"),
     ("test_vllm_device:Mine", None, "Mine"),
+    ({"slru": {"protect_after": 3}}, None, "slru"), ("", "lfu", "lfu"),
 ])
 def test_the_name_of_the_policy(vllm, monkeypatch, given, environment, policy):
     if environment:
         monkeypatch.setenv("CANOPY_POLICY", environment)
-    extra = {"canopy": given} if given else {}
+    extra = {} if given is None else {"canopy": given}
     assert started(additional_config=extra)[1][0].free_block_queue.policy == policy
 
 
@@ -234,7 +235,10 @@ class Mine(canopy.Policy):
         return node.last_access
 
 
-@pytest.mark.parametrize("name, says", [("hazrd", "no policy 'hazrd'"), ('canopy:{"slru": {"protect": 3}}', "protect")])
+@pytest.mark.parametrize("name, says", [
+    ("hazrd", "no policy 'hazrd'"), ('canopy:{"slru": {"protect": 3}}', "protect"), ({"slru": {"protect": 3}}, "protect"), ({}, ""),
+    (7, "'canopy' is 7; expected the name"), (["lru"], "'canopy' is ..lru..; expected the name"), (False, "'canopy' is False"),
+])
 def test_a_policy_that_there_is_not_ends_the_start(vllm, name, says):
     with pytest.raises(ValueError, match=says):
         started(additional_config={"canopy": name})

@@ -15,7 +15,7 @@ example `hazard`:
     canopy              the policy of $CANOPY_POLICY, or hazard (the default for the device)
     hazard, lfu, ...    a policy of canopy.plugins()
     canopy:lru          the same, for names that vLLM has itself (lru, arc)
-    canopy:{"slru": {"protect_after": 3}}   a policy with options
+    canopy:{"slru": {"protect_after": 3}}   a policy with options; for the device also the object itself, not as text
     my_policies:Mine    a class of a module: a canopy.Policy
 
 vLLM imports it from here as an attribute of this module. A tier below the CPU, on a disk or on Redis, is CanopyTier (see
@@ -121,6 +121,17 @@ def __getattr__(name: str) -> Any:
     return policy_class(policy)
 
 
+def policy_given(extra: Any) -> str:
+    """Returns `canopy` of vLLM's additional_config as text. Raises ValueError if it is neither text nor an object."""
+    given = extra.get("canopy") if isinstance(extra, dict) else None
+    if isinstance(given, dict):
+        return json.dumps(given)
+    if given is None or isinstance(given, str):
+        return given or "canopy"
+    raise ValueError(f"additional_config: 'canopy' is {given!r}; expected the name of a policy, or one name with its options, "
+                     'such as {"slru": {"protect_after": 3}}')
+
+
 def policy_named(name: str) -> str:
     """Returns the policy that `eviction_policy` names, as text. Raises ValueError if it names none."""
     if name.startswith(PREFIX):
@@ -165,8 +176,7 @@ def scheduler(*given: Any, vllm_config: Any, **named: Any) -> Any:
     """Makes the scheduler that vLLM itself would have made, and puts its prefix cache in the order of a policy.
 
     vLLM calls this as the class that --scheduler-cls names. Raises ValueError if the policy is none."""
-    extra = getattr(vllm_config, "additional_config", None)
-    policy = policy_named((extra.get("canopy") if isinstance(extra, dict) else None) or "canopy")
+    policy = policy_named(policy_given(getattr(vllm_config, "additional_config", None)))
     _core.Chunks(1, policy_of(policy))  # raises ValueError for a name or an option that there is not
     made = own_scheduler(vllm_config)(*given, vllm_config=vllm_config, **named)
     why = reason_of_release() or reason_of_device() or reason_of_server(vllm_config, made)
