@@ -17,8 +17,10 @@ nb::object key_of(nb::handle block) {
   return key;
 }
 
+}  // namespace
+
 /// Holds the items of a list or another sequence while they are read.
-class Items {
+class BlockQueue::Items {
  public:
   explicit Items(nb::handle sequence) : fast_(nb::steal(PySequence_Fast(sequence.ptr(), "expected a list"))) {
     if (!fast_.is_valid()) nb::raise_python_error();
@@ -31,8 +33,6 @@ class Items {
  private:
   nb::object fast_;
 };
-
-}  // namespace
 
 BlockQueue::BlockQueue(nb::list blocks, nb::list free, std::vector<Group> groups, Units hash_tokens, nb::handle policy,
                        const std::string& feed, nb::object instead)
@@ -48,7 +48,7 @@ BlockQueue::BlockQueue(nb::list blocks, nb::list free, std::vector<Group> groups
     if (group.tokens == 0 || hash_tokens == 0) throw nb::value_error("a block has tokens");
   spare_.reserve(slots_.size());
   numbers_.reserve(slots_.size());
-  read(free);
+  read(Items(free));
   for (const Number number : numbers_) free_[number] = true;
   spare_.assign(numbers_.rbegin(), numbers_.rend());
   free_count_ = spare_.size();
@@ -63,14 +63,15 @@ BlockQueue::Number BlockQueue::number_of(nb::handle block) const {
   return static_cast<Number>(number);
 }
 
-/// Reads blocks that come back to the queue into numbers_.
-void BlockQueue::read(nb::handle blocks) {
-  const Items items(blocks);
+/// Reads blocks that come back to the queue into numbers_. Throws if one of them is free, or is there twice.
+void BlockQueue::read(const Items& items) {
   numbers_.clear();
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    numbers_.push_back(number_of(items[i]));
-    if (free_[numbers_.back()]) throw nb::value_error("a block that is free came back");
-  }
+  for (std::size_t i = 0; i < items.size(); ++i) numbers_.push_back(number_of(items[i]));
+  std::size_t marked = 0;
+  while (marked < numbers_.size() && !free_[numbers_[marked]]) free_[numbers_[marked++]] = true;
+  const bool all = marked == numbers_.size();
+  while (marked > 0) free_[numbers_[--marked]] = false;
+  if (!all) throw nb::value_error("a block came back that is free, or the same one twice");
 }
 
 void BlockQueue::erase(Number number) {
@@ -95,28 +96,27 @@ nb::list BlockQueue::popleft_n(std::size_t count) {
     free_[number] = false;
   };
   const std::size_t spare = std::min(count, spare_.size());
+  numbers_.clear();
   if (spare < count) {
     tree().begin_eviction({});
-    numbers_.clear();
     for (std::size_t left = count - spare; left > 0; --left) {
       numbers_.push_back(static_cast<Number>(tree().page(tree().evict_one()) - 1));
       slots_[numbers_.back()] = 0;
     }
     tree().end_eviction();
+    session_.end_operation(Operation::evict, spare_.size() - spare);  // it may throw, so before the blocks are taken
   }
   for (std::size_t i = 0; i < spare; ++i) {
     take(spare_.back());
     spare_.pop_back();
   }
-  if (spare < count) {
-    for (const Number number : numbers_) take(number);
-    end_operation(Operation::evict);
-  }
+  for (const Number number : numbers_) take(number);
   free_count_ -= count;
   return taken;
 }
 
 void BlockQueue::remove(nb::handle block) {
+  const Busy busy(busy_);
   const Number number = number_of(block);
   if (!free_[number]) throw nb::value_error("a block that is in use was to be taken");
   if (const Slot slot = slots_[number]) {
@@ -134,10 +134,8 @@ void BlockQueue::remove(nb::handle block) {
 
 void BlockQueue::append_n(nb::handle blocks) {
   const Busy busy(busy_);
-  read(blocks);
-  const Items items(blocks);
-  for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    const Number number = numbers_[i];
+  read(Items(blocks));
+  for (const Number number : numbers_) {
     const Tick tick = tree().tick();
     if (const Slot slot = slots_[number]) {
       tree().part_stuck(slot);
@@ -146,7 +144,7 @@ void BlockQueue::append_n(nb::handle blocks) {
       continue;
     }
     // A window has passed it before its request ended, or vLLM has unpinned it.
-    const nb::object key = key_of(items[i]);
+    const nb::object key = key_of(blocks_[number]);
     ChunkTree::Added added;
     if (!key.is_none()) {
       const std::string_view bytes = bytes_of(key);
@@ -163,7 +161,7 @@ void BlockQueue::append_n(nb::handle blocks) {
 
 void BlockQueue::prepend_n(nb::handle blocks) {
   const Busy busy(busy_);
-  read(blocks);
+  read(Items(blocks));
   for (const Number number : numbers_) erase(number);  // it has lost its hash
   for (auto number = numbers_.rbegin(); number != numbers_.rend(); ++number) {
     spare_.push_back(*number);
@@ -240,29 +238,32 @@ void BlockQueue::follow(const Group& group, nb::handle table, std::uint32_t hit,
   }
 }
 
-/// Writes the prints of the strides of a request's tokens to prints_.
-void BlockQueue::read_prints(const Group& group, nb::handle hashes) {
+/// Writes the prints of the strides of a request's prompt to prints_.
+void BlockQueue::read_prints(const Group& group, nb::handle hashes, std::uint32_t prompt) {
   const Items items(hashes);
   const std::size_t scale = std::max<std::size_t>(1, group.tokens / hash_tokens_), blocks = items.size() / scale;
   prints_.clear();
-  for (std::size_t stride = 0; chunk_of_stride(stride, group.tokens) < blocks; ++stride) {
+  for (std::size_t stride = 0; (stride + 1) * kPrintStride <= prompt; ++stride) {
     const std::size_t chunk = chunk_of_stride(stride, group.tokens);
+    if (chunk >= blocks) return;
     prints_.push_back(stride_print(print_of(bytes_of(items[(chunk + 1) * scale - 1]), group.number), stride));
   }
 }
 
-void BlockQueue::ended(std::uint64_t request, nb::handle tables, nb::handle hashes, std::uint32_t hit, Ending ending) {
+void BlockQueue::ended(std::uint64_t request, const Lengths& lengths, nb::handle tables, nb::handle hashes,
+                       std::uint32_t hit, Ending ending) {
   const Busy busy(busy_);
   const Items lists(tables);
   if (lists.size() != groups_.size()) throw nb::value_error("ended: expected a list of blocks for each group");
+  if (lengths.tokens < lengths.prompt) throw nb::value_error("ended: the prompt is longer than all tokens");
   const Tick tick = tree().tick();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
     follow(group, lists[i], hit, tick);
-    read_prints(group, hashes);
+    read_prints(group, hashes, lengths.prompt);
     RequestFacts facts;
     facts.space = session_.space_of(group.number);
-    facts.prompt = static_cast<std::uint32_t>(nb::len(hashes) * hash_tokens_), facts.matched = hit;
+    facts.prompt = lengths.prompt, facts.matched = hit, facts.output = lengths.tokens - lengths.prompt;
     facts.prefix_prints = prints_;
     facts.id = request + i, facts.ending = ending;
     tree().ended(facts, path_, uses_, tick);

@@ -52,9 +52,15 @@ class BlockQueue {
   // ---- Requests ----
   /// Begins a request of `prompt` tokens, and returns its number. `again`: its number, if it was preempted; or 0.
   std::uint64_t arrived(std::uint64_t again, std::uint32_t prompt);
+  /// The length of a request, in tokens.
+  struct Lengths {
+    std::uint32_t prompt = 0;
+    std::uint32_t tokens = 0;  ///< those of the prompt and of the answer so far
+  };
   /// Ends a request whose blocks vLLM is about to free. `tables`: its blocks, one list for each group of this queue, in
   /// the order of its tokens. `hashes`: those of its tokens. `hit`: tokens that it found.
-  void ended(std::uint64_t request, nb::handle tables, nb::handle hashes, std::uint32_t hit, Ending ending);
+  void ended(std::uint64_t request, const Lengths& lengths, nb::handle tables, nb::handle hashes, std::uint32_t hit,
+             Ending ending);
   /// Makes all free blocks spare, since vLLM has removed their hashes. REQUIRES: no block is in use.
   void reset();
 
@@ -65,21 +71,29 @@ class BlockQueue {
   nb::dict facts() const;
   bool is_free(std::size_t number) const { return free_.at(number); }
   const nb::object& instead() const { return instead_; }
-  const nb::list& blocks() const { return blocks_; }
   /// Gives up the objects of Python. REQUIRES: nothing else is called afterwards.
-  void let_go() { blocks_.reset(), instead_.reset(); }
+  void let_go() { blocks_.reset(), instead_.reset(), session_.let_go(); }
+  /// Calls visit(object) for each object of Python that the queue has, until a call returns another value than 0.
+  /// Returns that value.
+  template <class Visit>
+  int each_object(Visit&& visit) const {
+    for (const nb::handle object : {nb::handle(blocks_), nb::handle(instead_)})
+      if (const int stop = visit(object)) return stop;
+    return session_.each_object(visit);
+  }
 
  private:
   using Slot = ChunkTree::Slot;
   using Number = std::uint32_t;
+  class Items;
 
   ChunkTree& tree() const { return session_.tree(); }
   Number number_of(nb::handle block) const;
-  void read(nb::handle blocks);
+  void read(const Items& items);
   void erase(Number number);
   void end_operation(Operation operation);
   void follow(const Group& group, nb::handle table, std::uint32_t hit, Tick tick);
-  void read_prints(const Group& group, nb::handle hashes);
+  void read_prints(const Group& group, nb::handle hashes, std::uint32_t prompt);
 
   nb::list blocks_;
   const std::vector<Group> groups_;

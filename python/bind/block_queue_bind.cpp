@@ -26,6 +26,14 @@ nb::object or_instead(BlockQueue& queue, const char* name, Call&& call, const Ar
   return queue.instead()(text).attr(name)(arguments...);
 }
 
+/// Returns blocks as a list or a tuple: those of an iterator are there only once, and the queue that takes the place of
+/// one that failed needs them too.
+nb::object listed(nb::handle blocks) {
+  nb::object all = nb::steal(PySequence_Fast(blocks.ptr(), "expected a list of blocks"));
+  if (!all.is_valid()) nb::raise_python_error();
+  return all;
+}
+
 using GroupRow = std::tuple<std::uint32_t, Units, bool>;
 
 Ending ending_of(const std::string& name) {
@@ -34,14 +42,15 @@ Ending ending_of(const std::string& name) {
   throw nb::value_error("ending: expected finished, aborted or retracted");
 }
 
-/// A pool has its queue, and the queue has the pool's blocks: Python's collector must see it.
+/// A pool has its queue, and the queue has the pool's blocks, and a policy that may refer to the pool: Python's
+/// collector must see it.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
-  const BlockQueue& queue = *nb::inst_ptr<BlockQueue>(self);
-  Py_VISIT(queue.blocks().ptr());
-  Py_VISIT(queue.instead().ptr());
-  return 0;
+  return nb::inst_ptr<BlockQueue>(self)->each_object([&](nb::handle object) {
+    Py_VISIT(object.ptr());
+    return 0;
+  });
 }
 int clear(PyObject* self) {
   if (nb::inst_ready(self)) nb::inst_ptr<BlockQueue>(self)->let_go();
@@ -94,13 +103,15 @@ void bind_block_queue(nb::module_& module) {
           "block"_a)
       .def(
           "append_n",
-          [](BlockQueue& self, nb::handle blocks) {
+          [](BlockQueue& self, nb::handle given) {
+            const nb::object blocks = listed(given);
             return or_instead(self, "append_n", [&] { return self.append_n(blocks), nb::none(); }, blocks);
           },
           "blocks"_a)
       .def(
           "prepend_n",
-          [](BlockQueue& self, nb::handle blocks) {
+          [](BlockQueue& self, nb::handle given) {
+            const nb::object blocks = listed(given);
             return or_instead(self, "prepend_n", [&] { return self.prepend_n(blocks), nb::none(); }, blocks);
           },
           "blocks"_a)
@@ -110,12 +121,14 @@ void bind_block_queue(nb::module_& module) {
            "Begins a request, and returns its number. again: its number, if it was preempted; or 0.")
       .def(
           "ended",
-          [](BlockQueue& self, std::uint64_t request, nb::handle tables, nb::handle hashes, std::uint32_t hit,
-             const std::string& ending) { self.ended(request, tables, hashes, hit, ending_of(ending)); },
-          "request"_a, "tables"_a, "hashes"_a, "hit"_a, "ending"_a,
-          "Ends a request whose blocks are about to come back. tables: its blocks, a list for each group. hashes: "
-          "those "
-          "of its tokens. hit: tokens that it found. ending: finished, aborted or retracted.")
+          [](BlockQueue& self, std::uint64_t request, std::uint32_t prompt, std::uint32_t tokens, nb::handle tables,
+             nb::handle hashes, std::uint32_t hit, const std::string& ending) {
+            self.ended(request, {prompt, tokens}, tables, hashes, hit, ending_of(ending));
+          },
+          "request"_a, "prompt"_a, "tokens"_a, "tables"_a, "hashes"_a, "hit"_a, "ending"_a,
+          "Ends a request whose blocks are about to come back. prompt: its tokens. tokens: those of the prompt and the "
+          "answer. tables: its blocks, a list for each group. hashes: those of all tokens. hit: tokens that it found. "
+          "ending: finished, aborted or retracted.")
       .def("reset", &BlockQueue::reset, "Takes the content from all blocks. All must be free.")
       .def("is_free", &BlockQueue::is_free, "number"_a)
       .def_prop_ro("policy", &BlockQueue::policy)

@@ -40,6 +40,15 @@ class ChunkSession {
   /// failed is replaced by lru.
   std::string take_failure();
   void poll();
+  /// Calls visit(object) for each object of a policy in Python, as PythonPolicy::each_object() does.
+  template <class Visit>
+  int each_object(Visit&& visit) const {
+    return policy_.in_python ? policy_.in_python->each_object(visit) : 0;
+  }
+  /// Gives up the objects of the policy. REQUIRES: nothing else is called afterwards.
+  void let_go() {
+    if (policy_.in_python) policy_.in_python->let_go();
+  }
 
  private:
   const std::uint64_t capacity_;

@@ -179,6 +179,11 @@ PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
 
 PythonPolicy::~PythonPolicy() = default;
 
+void PythonPolicy::let_go() {
+  for (nb::object* object : {&rank_, &rank_many_, &spare_, &evicted_, &cleared_, &arrived_, &ended_, &policy_})
+    object->reset();
+}
+
 void PythonPolicy::raise_failure(const nb::object& result) {
   if (!failure_) return;
   try {

@@ -34,6 +34,19 @@ class PythonPolicy final : public EvictionStrategy {
   /// is not the policy's. REQUIRES: failed(), and the GIL.
   std::string take_failure(const nb::object& result = {});
 
+  /// Calls visit(object) for each object of Python that this one has, for Python's collector, until a call returns
+  /// another value than 0. Returns that value.
+  template <class Visit>
+  int each_object(Visit&& visit) const {
+    for (const nb::handle object :
+         {nb::handle(policy_), nb::handle(rank_), nb::handle(rank_many_), nb::handle(spare_), nb::handle(evicted_),
+          nb::handle(cleared_), nb::handle(arrived_), nb::handle(ended_)})
+      if (const int stop = object ? visit(object) : 0) return stop;
+    return 0;
+  }
+  /// Gives up the policy's object. From then on ranks are those of lru.
+  void let_go();
+
   Rank rank(const NodeFacts& node) override;
   void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) override;
   Volatility volatility() const override { return drifts_ ? Volatility::epoch : Volatility::none; }

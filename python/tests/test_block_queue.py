@@ -47,9 +47,13 @@ class Pool:
         table = [*(table or []), *self.take(len(names) - len(table or []))]
         for name, block in zip(names, table):
             block._block_hash = key(name)
-        number = self.queue.arrived(0, len(names) * PAGE)
-        self.queue.ended(number, [table], [key(name)[:-4] for name in names], hit, ending)
+        self.end([table], names, hit, ending)
         return table
+
+    def end(self, tables, names, hit=0, ending="finished"):
+        """Runs a request that has these tables: its prompt is all of its tokens."""
+        tokens = len(names) * PAGE
+        self.queue.ended(self.queue.arrived(0, tokens), tokens, tokens, tables, [key(name)[:-4] for name in names], hit, ending)
 
     def numbers(self, count):
         return [block.block_id for block in self.take(count)]
@@ -131,7 +135,7 @@ def test_two_blocks_with_one_content_leave_as_vllm_lets_them():
     for block in (*first[:2], second[2]):  # vLLM finds the older copies
         pool.queue.remove(block)
     assert pool.queue.facts()["movable"] == pool.queue.num_free_blocks == 3
-    pool.queue.ended(pool.queue.arrived(0, 48), [[*first[:2], second[2]]], [key(name)[:-4] for name in "abd"], 48, "finished")
+    pool.end([[*first[:2], second[2]]], "abd", hit=48)
     pool.queue.append_n([second[2], first[1], first[0]])
     assert pool.numbers(6) == [3, 5, 4, 6, 2, 1]
 
@@ -143,7 +147,7 @@ def test_a_block_that_lost_its_hash_in_use_leaves_first():
     for block in table:
         pool.queue.remove(block)
     table[1]._block_hash = None  # evict_blocks
-    pool.queue.ended(pool.queue.arrived(0, 48), [table], [], 48, "finished")
+    pool.end([table], "", hit=48)
     pool.queue.prepend_n([table[1]])
     pool.queue.append_n([table[2], table[0]])
     assert pool.numbers(3) == [2, 3, 1]
@@ -155,8 +159,7 @@ def test_blocks_of_a_window_have_no_parent():
     for name, block, other in zip("abc", full, window):
         block._block_hash, other._block_hash = key(name), key(name, 1)
     pool.queue.append_n([window[0]])  # the window has passed it
-    pool.queue.ended(pool.queue.arrived(0, 48), [full, [pool.blocks[0], *window[1:]]], [key(name)[:-4] for name in "abc"], 0,
-                     "finished")
+    pool.end([full, [pool.blocks[0], *window[1:]]], "abc")
     pool.queue.append_n(full[::-1])
     pool.queue.append_n(window[:0:-1])
     assert pool.numbers(7) == [7, 4, 3, 2, 1, 6, 5]
@@ -183,7 +186,7 @@ def test_a_policy_decides():
     pool.queue.append_n(first[::-1])
     for block in first:
         pool.queue.remove(block)
-    pool.queue.ended(pool.queue.arrived(0, 32), [first], [key(name)[:-4] for name in "ab"], 32, "finished")
+    pool.end([first], "ab", hit=32)
     pool.queue.append_n(first[::-1])
     pool.queue.append_n(second[::-1])
     assert pool.numbers(4) == [4, 3, 2, 1]
@@ -217,12 +220,12 @@ def test_a_policy_learns_each_request_once():
     policy = Learns()
     pool = Pool(6, policy=policy)
     number = pool.queue.arrived(0, 32)
-    pool.queue.ended(number, [[]], [], 0, "retracted")
+    pool.queue.ended(number, 32, 32, [[]], [], 0, "retracted")
     assert pool.queue.arrived(number, 32) == number
     table = pool.take(2)
     for name, block in zip("ab", table):
         block._block_hash = key(name)
-    pool.queue.ended(number, [table], [key(name)[:-4] for name in "ab"], 16, "finished")
+    pool.queue.ended(number, 32, 32, [table], [key(name)[:-4] for name in "ab"], 16, "finished")
     assert [one[0] for one in policy.seen] == ["arrived", "retracted", "arrived", "finished"]
     assert {one[1] for one in policy.seen} == {number} and policy.seen[-1][2:] == (32, 16, 2)
 
@@ -230,6 +233,7 @@ def test_a_policy_learns_each_request_once():
 @pytest.mark.parametrize("name, given", [
     ("append_n", lambda pool: [pool.blocks[1], object()]),
     ("append_n", lambda pool: [pool.blocks[5]]),  # it is free
+    ("append_n", lambda pool: [pool.blocks[1], pool.blocks[2], pool.blocks[1]]),
     ("prepend_n", lambda pool: [pool.blocks[1], pool.blocks[1], Block(99)]),
     ("remove", lambda pool: pool.blocks[1]),  # it is in use
     ("popleft_n", lambda pool: 99),
@@ -251,13 +255,98 @@ def test_what_is_refused(groups, policy, says):
         Pool(4, policy, groups)
 
 
-def test_a_pool_and_its_queue_are_collected():
-    pool = Pool(4)
+@pytest.mark.parametrize("name", ["append_n", "prepend_n"])
+def test_the_blocks_of_an_iterator_come_back_once(name):
+    pool = Pool(6)
+    table = pool.serve("abc")
+    getattr(pool.queue, name)(iter(table))
+    assert pool.queue.num_free_blocks == 5 and sorted(pool.numbers(5)) == [1, 2, 3, 4, 5] and not pool.plain.errors
+    getattr(pool.queue, name)(iter([table[0], table[0]]))
+    assert pool.plain.calls == [(name, ([table[0], table[0]],))]  # the other queue has them too
+
+
+class Keeps(canopy.Policy):
+    """Refers to the pool, as a policy may."""
+
+    def rank(self, node):
+        return node.last_access
+
+    def evicted(self, node, eviction):
+        pass
+
+
+@pytest.mark.parametrize("policy", ["lru", Keeps()])
+def test_a_pool_and_its_queue_are_collected(policy):
+    pool = Pool(4, policy)
     pool.blocks[1].pool = pool  # as vLLM's blocks have it
     gone = weakref.ref(pool)
     del pool
     gc.collect()
     assert gone() is None
+
+
+def test_a_policy_that_refers_to_its_pool_is_collected():
+    policy = Keeps()
+    policy.pool = Pool(8, policy)
+    policy.pool.queue.append_n(policy.pool.serve("abc")[::-1])
+    policy.pool.take(6)
+    gone = weakref.ref(policy.pool)
+    del policy
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_policy_learns_the_prompt_and_the_answer():
+    class Learns(canopy.Policy):
+        reads_prints = "all"
+
+        def __init__(self):
+            self.seen = []
+
+        def rank(self, node):
+            return node.last_access
+
+        def arrived(self, request):
+            self.seen.append((request.ending, request.prompt, request.output))
+
+        def ended(self, request, path):
+            self.seen.append((request.ending, request.prompt, request.output, len(request.prefix_prints)))
+
+    policy = Learns()
+    pool = Pool(80, policy=policy)
+    names = [f"block {number}" for number in range(70)]
+    table = pool.take(70)
+    for name, block in zip(names, table):
+        block._block_hash = key(name)
+    number = pool.queue.arrived(0, 600)
+    pool.queue.ended(number, 600, 1125, [table], [key(name)[:-4] for name in names], 16, "finished")
+    # 1125 tokens have two whole strides of 512 tokens, the prompt has one
+    assert policy.seen == [("none", 600, 0), ("finished", 600, 525, 1)]
+    with pytest.raises(ValueError, match="longer than all tokens"):
+        pool.queue.ended(pool.queue.arrived(0, 32), 32, 16, [[]], [], 0, "finished")
+
+
+def test_no_inspector_is_served_in_the_middle_of_a_call():
+    class Looks(canopy.Policy):
+        def rank(self, node):
+            if looks:
+                pool.queue.poll()
+                late.append(_core.FeedSource.attach("canopy-test-busy"))
+                pool.queue.poll()
+                late[-1].poll()
+                seen.append(late[-1].sums()["in_step"])
+            return node.last_access
+
+    looks, late, seen = False, [], []
+    pool = Pool(12, Looks(), feed="canopy-test-busy")
+    table = pool.serve("abcde")
+    pool.queue.append_n(table[::-1])
+    looks = True
+    pool.queue.remove(table[2])  # the one before it becomes a leaf, and gets a rank
+    looks = False
+    assert seen == [False]
+    pool.queue.poll(), late[0].poll()
+    assert late[0].sums()["in_step"] and not pool.plain.errors
 
 
 def test_the_feed_has_the_blocks():
@@ -267,7 +356,7 @@ def test_the_feed_has_the_blocks():
     pool.queue.append_n(table[::-1])
     pool.queue.remove(table[0])
     pool.queue.append_n([])
-    pool.queue.ended(pool.queue.arrived(0, 16), [[table[0]]], [key("a")[:-4]], 16, "finished")
+    pool.end([[table[0]]], "a", hit=16)
     source.poll()
     sums, (one,) = source.sums(), source.pools()
     assert sums["in_step"] and sums["drift"] == 0 and sums["damaged"] == 0 and sums["nodes"] == 3

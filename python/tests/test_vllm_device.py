@@ -134,7 +134,8 @@ class KVCacheManager:
 class Request:
     def __init__(self, name, words):
         self.request_id, self.block_hashes = name, [f"{words[:at + 1]}".encode().ljust(32, b"-") for at in range(len(words))]
-        self.num_tokens, self.done, self.status = len(words) * PAGE, False, types.SimpleNamespace(name="RUNNING")
+        self.num_prompt_tokens = self.num_tokens = len(words) * PAGE
+        self.done, self.status = False, types.SimpleNamespace(name="RUNNING")
 
     def is_finished(self):
         return self.done
@@ -214,8 +215,8 @@ def test_the_flag_makes_vllms_own_scheduler_and_puts_its_cache_in_the_order_of_a
 @pytest.mark.parametrize("given, environment, policy", [
     ("lfu", None, "lfu"), ("canopy:lru", "lfu", "lru"), (None, "s3_fifo", "s3_fifo"), ("canopy", "lfu", "lfu"),
     ('{"slru": {"protect_after": 3}}', None, "slru"), ('canopy:{"slru": {"protect_after": 3}}', None, "slru"),
-    ("test_vllm_device:Mine", None, "Mine"),
     ({"slru": {"protect_after": 3}}, None, "slru"), ("", "lfu", "lfu"),
+    ("test_vllm_device:Mine", None, "Mine"),
 ])
 def test_the_name_of_the_policy(vllm, monkeypatch, given, environment, policy):
     if environment:
@@ -296,7 +297,7 @@ def test_another_interface_keeps_vllms_own_order(vllm, monkeypatch, caplog, owne
 
 
 def test_a_policy_learns_begin_hits_preemption_and_end(vllm, monkeypatch):
-    seen = []
+    seen, lengths = [], []
 
     class Learns(canopy.Policy):
         def rank(self, node):
@@ -307,6 +308,7 @@ def test_a_policy_learns_begin_hits_preemption_and_end(vllm, monkeypatch):
 
         def ended(self, request, path):
             seen.append((request.ending, request.id, request.matched // PAGE, [node.hits for node in path]))
+            lengths.append((request.prompt // PAGE, request.output))
 
     module = types.ModuleType("learns")
     module.Mine = Learns
@@ -319,6 +321,7 @@ def test_a_policy_learns_begin_hits_preemption_and_end(vllm, monkeypatch):
     found, *_ = manager.get_computed_blocks(second)
     manager.allocate_slots(second, found)
     second.done = True
+    second.num_tokens += 7  # its answer
     manager.free(second)
     waiting = Request("c", "q")
     manager.get_computed_blocks(waiting)
@@ -326,7 +329,7 @@ def test_a_policy_learns_begin_hits_preemption_and_end(vllm, monkeypatch):
     manager.free(waiting)  # its client went away before it ran
     assert [one[0] for one in seen] == ["arrived", "finished", "arrived", "retracted", "arrived", "finished", "arrived", "aborted"]
     assert seen[1][2:] == (0, [0, 0, 0]) and seen[3][2] == 2 and seen[5][2] == 3 and seen[2][1] == seen[4][1] == seen[5][1]
-    assert seen[7][2:] == (0, [])
+    assert seen[7][2:] == (0, []) and lengths == [(3, 0), (3, 0), (3, 7), (1, 0)]
 
 
 def test_the_order_is_the_policys(vllm):
@@ -370,7 +373,7 @@ def test_after_an_error_vllms_own_queue_has_the_free_blocks(vllm, monkeypatch, c
         pool.free_block_queue.append_n([pool.blocks[1]])  # it is free already
         pool.free_block_queue.blocks.pop()
     elif fault == "begin":
-        monkeypatch.setattr(Request, "num_tokens", property(lambda self: 1 / 0, lambda self, value: None), raising=False)
+        monkeypatch.setattr(Request, "num_prompt_tokens", property(lambda self: 1 / 0, lambda self, value: None), raising=False)
         run(manager, "c", "r", end=False)
     else:
         running.block_hashes = None

@@ -108,7 +108,7 @@ class Door:
             known = self._known[request.request_id] = Known(len(self._queues))
         known.running = True
         for at, (_, _, queue) in enumerate(self._queues):
-            known.numbers[at] = queue.arrived(known.numbers[at], request.num_tokens)
+            known.numbers[at] = queue.arrived(known.numbers[at], request.num_prompt_tokens)
         return known
 
     def _ends(self, request: Request) -> None:
@@ -130,7 +130,7 @@ class Door:
         ending = "retracted" if not finished else "aborted" if aborted else "finished"
         for number, (_, managers, queue) in zip(known.numbers, self._queues):
             tables = [one.req_to_blocks.get(request.request_id, ()) for one in managers]
-            queue.ended(number, tables, request.block_hashes, known.hit, ending)
+            queue.ended(number, request.num_prompt_tokens, request.num_tokens, tables, request.block_hashes, known.hit, ending)
             if text := queue.take_failure():
                 logger.warning("canopy: %s", text)
 
