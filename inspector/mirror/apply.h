@@ -2,6 +2,8 @@
 
 #include <canopy/feed/events.h>
 
+#include <unordered_set>
+
 #include "mirror_state.h"
 #include "mirror_watcher.h"
 
@@ -10,6 +12,9 @@ namespace canopy::inspector {
 /// No engine has that many namespaces: an event with such a number or a higher one is damaged, and is skipped. Tables
 /// by the number of a namespace rely on it.
 inline constexpr std::uint32_t kMostSpaces = std::uint32_t{1} << 22;
+
+/// No engine of this machine has that many slots: such a recording is damaged, and the event is skipped.
+inline constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27;
 
 /// Applies events to a mirror's state: one function per kind. A damaged recording may contain anything, so each
 /// function checks its event and skips impossible ones.
@@ -21,12 +26,17 @@ class Apply {
   void event(const Event& event);
   /// Counts an event with values that no engine sends.
   void invalid() { ++state_.damaged; }
+  /// Finds the nodes that a commit clears and then adds again, with their ids: they stay, and only their places change.
+  /// Call it before the commit's events.
+  void look_ahead(std::span<const Event> events);
+  /// Removes the nodes that a damaged recording has cleared and not added again. Call it after the commit's events.
+  void settle_places();
   /// Turns the locks reported by a keyframe into counts. Call it after the keyframe's events.
   void settle_locks();
   /// Compares the pages of added nodes with those that were evicted. Call it after the commit's events.
   void settle_nodes();
 
-  // Nodes: apply_nodes.cpp.
+  // Nodes: apply_nodes.cpp; the last one: apply_cleared.cpp.
   void operator()(const event::NodeAdded& added);
   void operator()(const event::NodeNamed& named);
   void operator()(const event::NodeDigests& some);
@@ -102,8 +112,18 @@ class Apply {
   void add_returned(MirrorRequest& request);
   void not_known(MirrorRequest& request) const;
 
+  /// Returns false for an event that no engine sends.
+  static bool may_be(const event::NodeAdded& added);
+  /// Puts a node below a parent; 0: none.
+  void place(std::uint32_t slot, std::uint32_t parent);
+  /// Takes a node that stays out of its place, until its NodeAdded.
+  void lift(MirrorNode& node);
+
   MirrorState& state_;
-  MirrorWatcher* watcher_;  ///< May be null (no watcher).
+  MirrorWatcher* watcher_;                     ///< May be null (no watcher).
+  std::unordered_set<std::uint64_t> staying_;  ///< ids of the nodes that look_ahead() has found
+  std::unordered_set<std::uint64_t> lifted_;   ///< those of them that have no place now
+  bool cleared_ = false;
 };
 
 }  // namespace canopy::inspector

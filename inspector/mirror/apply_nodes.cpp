@@ -9,9 +9,6 @@
 namespace canopy::inspector {
 namespace {
 
-// No engine of this machine has that many: such a recording is damaged, and the event is skipped.
-constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27;
-
 constexpr std::uint64_t bits(NodeId id) { return static_cast<std::uint64_t>(id); }
 
 }  // namespace
@@ -48,22 +45,14 @@ void Apply::count_child(MirrorNode& parent, bool more) {
     if (parent.has(g)) count(parent, g, true);
 }
 
-void Apply::operator()(const event::NodeAdded& added) {
+bool Apply::may_be(const event::NodeAdded& added) {
   const std::uint32_t slot = slot_of(added.node);
-  if (slot == 0 || slot >= kMostSlots || static_cast<std::uint32_t>(added.space) >= kMostSpaces) return;
-  NodeBlocks& nodes = state_.nodes;
-  if (nodes[slot].id) return;
-  const std::uint32_t parent = std::as_const(nodes)[added.parent].id ? added.parent : 0;  // before the node is added
-  MirrorNode& node = nodes[slot];
-  node.id = node.lineage = bits(added.node);
-  node.space = added.space;
-  node.begin = parent ? std::as_const(nodes)[parent].end() : 0;
-  node.length = added.length;
-  node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
-  node.added_at = state_.commits + 1;
-  node.reported_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
-  node.added_us = node.used_us = node.reported_late ? kTimeNotKnown : state_.us;
-  node.used_work = state_.work;
+  return slot != 0 && slot < kMostSlots && static_cast<std::uint32_t>(added.space) < kMostSpaces;
+}
+
+void Apply::place(std::uint32_t slot, std::uint32_t parent) {
+  MirrorNode& node = state_.nodes[slot];
+  node.begin = parent ? std::as_const(state_.nodes)[parent].end() : 0;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -71,6 +60,28 @@ void Apply::operator()(const event::NodeAdded& added) {
   space.tokens += node.length;
   for (std::size_t g = 0; g < groups(); ++g)
     if (node.has(g)) count(node, g, true);
+}
+
+void Apply::operator()(const event::NodeAdded& added) {
+  if (!may_be(added)) return;
+  const std::uint32_t slot = slot_of(added.node);
+  NodeBlocks& nodes = state_.nodes;
+  const MirrorNode& above = std::as_const(nodes)[added.parent];  // before the node is added
+  const std::uint32_t parent = above.id && !lifted_.contains(above.id) ? added.parent : 0;
+  if (nodes[slot].id) {
+    if (nodes[slot].id == bits(added.node) && lifted_.erase(nodes[slot].id) > 0) place(slot, parent);
+    return;
+  }
+  MirrorNode& node = nodes[slot];
+  node.id = node.lineage = bits(added.node);
+  node.space = added.space;
+  node.length = added.length;
+  node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
+  node.added_at = state_.commits + 1;
+  node.reported_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
+  node.added_us = node.used_us = node.reported_late ? kTimeNotKnown : state_.us;
+  node.used_work = state_.work;
+  place(slot, parent);
   if (const MirrorRequest* request = added.request ? state_.requests.find(added.request) : nullptr)
     take_over(node, *request);
   LogLine& line = state_.now.line;
@@ -90,7 +101,8 @@ void Apply::operator()(const event::NodeNamed& named) {
   state_.reach(node->created);
   if (node->parent == 0) {
     state_.first_pages[node->digest].push_back(node->space);
-    state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
+    const bool stays = cleared_ && staying_.contains(node->id);
+    if (!stays) state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
   }
   node->page_digests = {static_cast<std::uint32_t>(node->digest)};
   set_path(*node);
@@ -132,6 +144,7 @@ void Apply::settle_nodes() {
     }
     state_.has_unnamed_pages |= node->page_digests.size() < pages;
     set_path(*node);
+    if (cleared_ && staying_.contains(id)) continue;
     const std::size_t known = now.returned.size();
     state_.past.revive(*node, state_.above(*node), state_.page_size, now.returned);
     for (std::size_t i = known; watcher_ && !now.keyframe && i < now.returned.size(); ++i)
@@ -153,7 +166,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   const std::uint32_t lower = slot_of(split.node), upper = slot_of(split.upper);
   const Units units = split.units;
   settle_nodes();
-  if (!state_.find(bits(split.node)) || upper == 0 || upper >= kMostSlots || units == 0 ||
+  if (!lifted_.empty() || !state_.find(bits(split.node)) || upper == 0 || upper >= kMostSlots || units == 0 ||
       units >= nodes[lower].length || nodes[upper].id)
     return;
   MirrorNode& above = nodes[upper];
@@ -221,7 +234,7 @@ void Apply::operator()(const event::NodeJoined& joined) {
   NodeBlocks& nodes = state_.nodes;
   const std::uint32_t upper = slot_of(joined.node), lower = slot_of(joined.child);
   settle_nodes();
-  if (!state_.find(bits(joined.node)) || !state_.find(bits(joined.child))) return;
+  if (!lifted_.empty() || !state_.find(bits(joined.node)) || !state_.find(bits(joined.child))) return;
   MirrorNode& above = nodes[upper];
   MirrorNode& below = nodes[lower];
   if (below.parent != upper || above.children != 1 || above.resident != below.resident) return;
@@ -254,8 +267,12 @@ void Apply::operator()(const event::NodeJoined& joined) {
 void Apply::operator()(const event::NodeRemoved& removed) {
   settle_nodes();
   MirrorNode* found = state_.writable(bits(removed.node));
-  if (!found || found->children > 0) return;
+  if (!found || !lifted_.empty() || (found->children > 0 && staying_.empty())) return;
   MirrorNode& node = *found;
+  while (const std::uint32_t child = node.first_child) {  // each gets its new place later in this commit
+    detach(child);
+    attach(child, 0, node.space);
+  }
   report_removal(node);
   bury(node);
   if (node.has(0)) state_.evicted_tokens += node.length;
@@ -354,21 +371,6 @@ void Apply::bury(const MirrorNode& node) {
                     .unmatched = node.matches == 0 && !node.reported_late,
                     .policy = operation == Operation::flush ? kFlushPolicy : state_.pools[0].policy};
   if (!state_.past.bury(node, std::move(eviction))) state_.horizon = {Miss::forgotten, state_.tick};
-}
-
-void Apply::operator()(const event::Cleared&) {
-  settle_nodes();
-  state_.now.line.operation = Operation::flush;
-  state_.nodes.each([&](std::uint32_t slot) {
-    report_removal(std::as_const(state_.nodes)[slot]);
-    bury(std::as_const(state_.nodes)[slot]);
-    for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
-  });
-  state_.nodes.clear();
-  state_.node_count = 0;
-  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = pool.waiting = 0;
-  for (MirrorSpace& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
-  state_.first_pages.clear();
 }
 
 }  // namespace canopy::inspector

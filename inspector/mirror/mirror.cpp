@@ -87,11 +87,13 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
   state_.now.line.operation = end.operation;
   state_.us = end.us;
   Apply apply(state_, watcher);
+  if (!keyframe) apply.look_ahead(events);
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
     if (sizes_a_pool(event)) apply.event(event);
   for (const Event& event : events)
     if (!sizes_a_pool(event)) apply.event(event);
+  apply.settle_places();
   apply.settle_nodes();
   if (keyframe) {
     apply.settle_locks();

@@ -62,6 +62,7 @@ NamespaceId ChunkSession::space_of(std::uint32_t group) {
 }
 
 void ChunkSession::end_operation(Operation operation, std::uint64_t free) {
+  tree_->report_moves();
   if (session_->feed()) session_->set_pool(capacity_, free);
   session_->end_operation(operation);
 }
@@ -82,7 +83,9 @@ std::string ChunkSession::take_failure() {
 }
 
 void ChunkSession::poll() {
-  if (session_) session_->poll();
+  if (!session_) return;
+  tree_->report_moves();  // a keyframe publishes what the operations before it have left
+  session_->poll();
 }
 
 }  // namespace canopy::python

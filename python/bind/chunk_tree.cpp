@@ -188,6 +188,7 @@ ChunkTree::Slot ChunkTree::add(const Added& chunk) {
 void ChunkTree::adopt(Slot parent, Slot child) {
   const bool stuck = !nodes_[child].can_leave();
   attach(child, parent);
+  moved_ = true;
   if (!stuck) return;
   const bool could = nodes_[parent].can_leave();
   ++nodes_[parent].stuck;
@@ -205,7 +206,7 @@ void ChunkTree::part(Slot child) {
     freed(above);
   }
   requeue(above);
-  if (events_ && events_->wants_nodes()) resend();
+  moved_ = true;
 }
 
 void ChunkTree::part_stuck(Slot parent) {
@@ -228,17 +229,13 @@ void ChunkTree::drop(Slot slot) {
     --nodes_[above].stuck;
     freed(above);
   }
-  const bool orphans = nodes_[slot].child != 0;
+  moved_ |= nodes_[slot].child != 0;
   while (const Slot child = nodes_[slot].child) detach(child);
-  pinned_ -= nodes_[slot].pinned;
   --resident_;
   nodes_[slot].here = false;
   free_.push_back(slot);
   if (above) requeue(above);
-  if (!events_ || !events_->wants_nodes()) return;
-  if (!orphans) return events_->removed(id(slot), true);
-  // A feed cannot say that nodes have lost their parent, so it gets the whole tree again.
-  resend();
+  if (events_ && events_->wants_nodes()) events_->removed(id(slot), true);
 }
 
 std::vector<ChunkTree::Slot> ChunkTree::remove(Slot slot) {
@@ -254,7 +251,6 @@ void ChunkTree::pin(Slot slot) {
   if (node.pinned) return;
   const bool could = node.can_leave();
   node.pinned = true;
-  ++pinned_;
   if (could) blocked(slot);
   queue_.erase(slot);
   if (events_ && events_->wants_all()) events_->locked(id(slot), 0, node.begin);
@@ -264,7 +260,6 @@ void ChunkTree::unpin(Slot slot) {
   Node& node = nodes_[slot];
   if (!node.pinned) return;
   node.pinned = false;
-  --pinned_;
   freed(slot);
   if (events_ && events_->wants_all()) events_->unlocked(id(slot), 0, node.begin);
   requeue(slot);
@@ -381,8 +376,9 @@ GroupPages ChunkTree::clear() {
   }
   queue_.clear();
   stay_.clear();
-  resident_ = pinned_ = movable_ = 0;
+  resident_ = movable_ = 0;
   printed_ = 0;
+  moved_ = false;
   guarded([&] { policy_->cleared(); });
   if (events_ && events_->wants_nodes()) events_->cleared();
   return {};

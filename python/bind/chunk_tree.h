@@ -95,6 +95,10 @@ class ChunkTree final : public PrefixIndex {
 
   const std::string& failure() const { return failure_; }
 
+  /// Sends the whole tree to the feed if a chunk has another parent than when it was sent, or has lost it: the feed has
+  /// no event for that. Call it at the end of each operation, so that an operation with many such chunks sends it once.
+  void report_moves();
+
   // ---- PrefixIndex ----
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }
@@ -155,10 +159,9 @@ class ChunkTree final : public PrefixIndex {
   void report_added(Slot slot) const;
   void report_facts(Slot slot) const;
   void report_rank(const RankQueue::Entry& entry) const;
-  void resend() const;
   const std::uint32_t* words_of(Slot slot) const;
-  template <class Each>
-  void each(Each&& each) const;
+  template <class Each, class Left>
+  void each(Each&& each, Left&& left) const;
 
   const Units page_;
   EvictionStrategy* policy_;
@@ -166,7 +169,8 @@ class ChunkTree final : public PrefixIndex {
   std::uint64_t capacity_;
   Tick now_ = 0;
   std::uint64_t allocated_ = 0, ranked_at_ = 0;  ///< units
-  std::uint64_t resident_ = 0, pinned_ = 0, movable_ = 0;
+  std::uint64_t resident_ = 0, movable_ = 0;
+  bool moved_ = false;  ///< true if readers of the feed have a chunk below another parent
   std::vector<Node> nodes_;
   std::vector<Slot> free_, stay_;
   RankQueue queue_;

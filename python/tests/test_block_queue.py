@@ -361,3 +361,81 @@ def test_the_feed_has_the_blocks():
     sums, (one,) = source.sums(), source.pools()
     assert sums["in_step"] and sums["drift"] == 0 and sums["damaged"] == 0 and sums["nodes"] == 3
     assert one["policy"] == "hazard" and one["pages"] == 7 and one["free"] == 4 and one["protected"] == 1
+
+
+def rows_of(source):
+    """The nodes that a reader has."""
+    nodes = source.nodes()
+    return sorted(zip(*(nodes[name].tolist() for name in ("node", "begin", "parent", "locks", "hits", "inserts", "last_access"))))
+
+
+def attached(pool, name):
+    """A reader that has just read the whole state."""
+    source = _core.FeedSource.attach(name)
+    source.poll(), pool.queue.poll(), source.poll()
+    assert source.sums()["in_step"]
+    return source
+
+
+def test_a_reader_that_comes_while_blocks_are_in_use_counts_their_locks():
+    pool = Pool(12, feed="canopy-test-locks")
+    table = pool.serve("abcde")
+    late = attached(pool, "canopy-test-locks")
+    assert late.pools()[0]["protected"] == 5
+    pool.queue.append_n(table[::-1])
+    late.poll()
+    (one,), sums = late.pools(), late.sums()
+    assert one["protected"] == 0 and one["evictable"] == 5 and sums["drift"] == 0 and sums["damaged"] == 0
+    pool.queue.remove(table[4])  # alone
+    pool.queue.remove(table[3])
+    for block in table[:3]:
+        pool.queue.remove(block)
+    second = attached(pool, "canopy-test-locks")
+    pool.queue.append_n(table[::-1])
+    late.poll(), second.poll()
+    for source in (late, second):
+        assert source.pools()[0]["protected"] == 0 and source.pools()[0]["evictable"] == 5
+
+
+def test_a_block_that_gets_another_parent_is_no_flush_for_readers():
+    pool = Pool(60, feed="canopy-test-moves")
+    names = [f"block {number}" for number in range(20)]
+    tables = [pool.serve([f"{one} {name}" for name in names]) for one in range(2)]
+    for table in tables:
+        pool.queue.append_n(table[::-1])
+    live = attached(pool, "canopy-test-moves")
+    commits = live.sums()["commits"]
+    for block in (tables[0][10], tables[0][5], tables[1][7]):  # each alone, as a connector does
+        pool.queue.remove(block)
+    pool.queue.append_n([tables[0][10], tables[0][5], tables[1][7]])
+    live.poll()
+    assert live.sums()["commits"] == commits + 1 and live.sums()["evicted_tokens"] == 0
+    parts = (5, 5, 10, 7, 13)  # the blocks of the paths that the two prompts are now
+    assert sorted(row[1] for row in rows_of(live)) == sorted(at * PAGE for part in parts for at in range(part))
+    assert rows_of(live) == rows_of(attached(pool, "canopy-test-moves"))
+    # Two copies of one prompt: vLLM finds the first half of one and the second half of the other.
+    again = pool.serve([f"0 {name}" for name in names[:8]])
+    pool.queue.append_n(again[::-1])
+    mixed = [*again[:4], *tables[0][4:8]]
+    for block in mixed:
+        pool.queue.remove(block)
+    pool.end([mixed], [f"0 {name}" for name in names[:8]], hit=128)
+    live.poll()
+    fresh = attached(pool, "canopy-test-moves")
+    assert rows_of(live) == rows_of(fresh) and live.pools()[0] == fresh.pools()[0]
+    pool.queue.append_n(mixed[::-1])
+    # A block in the middle loses its content while it is in use: those that continue it stay.
+    for block in tables[1][:3]:
+        pool.queue.remove(block)
+    tables[1][1]._block_hash = None
+    pool.end([tables[1][:3]], [f"1 {name}" for name in names[:3]], hit=48)
+    pool.queue.prepend_n([tables[1][1]])
+    pool.queue.append_n([tables[1][2], tables[1][0]])
+    live.poll()
+    fresh = attached(pool, "canopy-test-moves")
+    assert rows_of(live) == rows_of(fresh) and live.pools()[0] == fresh.pools()[0]
+    sums = live.sums()
+    assert sums["drift"] == 0 and sums["damaged"] == 0 and sums["nodes"] == pool.queue.facts()["nodes"]
+    pool.queue.popleft_n(pool.queue.num_free_blocks)
+    live.poll()
+    assert live.sums()["nodes"] == 0 and live.sums()["drift"] == 0 and live.pools()[0]["protected"] == 0

@@ -390,6 +390,84 @@ TEST_CASE(
   CHECK(history.tenants().size() == 2);
 }
 
+TEST_CASE(
+    "mirror: nodes that a commit clears and adds again with their ids have other places, and nothing was flushed") {
+  struct Counts final : inspector::MirrorWatcher {
+    void added(const MirrorNode&) override { ++in; }
+    void left(const MirrorNode&, std::size_t, Operation) override { ++out; }
+    void removed(const MirrorNode& node) override { gone.insert(slot_of(NodeId{node.id})); }
+    void committed(const inspector::LogLine& line) override { operation = line.operation; }
+    int in = 0, out = 0;
+    std::set<std::uint32_t> gone;
+    Operation operation = Operation::none;
+  } counts;
+  const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144 } }"));
+  Mirror mirror(engine->feed()->writer().header());
+  const auto node = [](std::uint64_t number, std::uint64_t life = 1) { return NodeId{life << 32 | number}; };
+  const auto added = [&](NodeId id, std::uint32_t parent) {
+    return std::bit_cast<Event>(event::NodeAdded{.resident = 1, .node = id, .parent = parent, .length = 16});
+  };
+  const auto take = [&](Operation operation, std::vector<Event> events) {
+    events.push_back(std::bit_cast<Event>(event::Commit{.operation = operation}));
+    mirror.take(events, &counts);
+  };
+  const auto sums = [&] { return std::pair(mirror.pool(0).counted.evictable, mirror.pool(0).counted.protected_); };
+  const Event cleared = std::bit_cast<Event>(event::Cleared{});
+  const Event locked = std::bit_cast<Event>(event::Locked{.node = node(3)});
+  take(Operation::none, {std::bit_cast<Event>(event::Keyframe{})});
+  take(Operation::insert, {added(node(1), 0), added(node(2), 1), added(node(3), 2), locked});
+  CHECK(sums() == std::pair<std::uint64_t, std::uint64_t>(0, 12));
+
+  take(Operation::release, {added(node(4), 3), cleared, added(node(1), 0), added(node(2), 0), added(node(3), 2), locked,
+                            added(node(4), 3)});
+  CHECK(counts.operation == Operation::release);
+  CHECK(counts.in == 4);
+  CHECK(counts.out == 0);
+  CHECK(counts.gone.empty());
+  CHECK(mirror.evicted_tokens() == 0);
+  CHECK(mirror.node_count() == 4);
+  CHECK(mirror.spaces()[0].tokens == 64);
+  CHECK(mirror.node(2).parent == 0);
+  CHECK(mirror.node(2).begin == 0);
+  CHECK(mirror.node(4).begin == 32);
+  CHECK(mirror.node(3).added_at == 2);
+  CHECK(mirror.node(1).hold[0] == 0);
+  CHECK(mirror.node(2).hold[0] == 1);
+  CHECK(mirror.node(3).hold[0] == 1);
+  CHECK(sums() == std::pair<std::uint64_t, std::uint64_t>(8, 8));
+
+  // One leaves, and those below it stay.
+  take(Operation::evict, {std::bit_cast<Event>(event::NodeRemoved{.node = node(2)}), cleared, added(node(1), 0),
+                          added(node(3), 1), locked, added(node(4), 3)});
+  CHECK(counts.operation == Operation::evict);
+  CHECK(counts.out == 1);
+  CHECK(counts.gone == std::set<std::uint32_t>{2});
+  CHECK(mirror.evicted_tokens() == 16);
+  CHECK(mirror.node_count() == 3);
+  CHECK(mirror.node(3).begin == 16);
+  CHECK(sums() == std::pair<std::uint64_t, std::uint64_t>(4, 8));
+
+  // Another life of a slot is another node.
+  take(Operation::insert, {cleared, added(node(1, 2), 0)});
+  CHECK(counts.operation == Operation::flush);
+  CHECK(counts.gone == std::set<std::uint32_t>{1, 2, 3, 4});
+  CHECK(counts.in == 5);
+  CHECK(mirror.node_count() == 1);
+  take(Operation::insert, {cleared});
+  CHECK(counts.operation == Operation::flush);
+  CHECK(counts.out == 5);
+  CHECK(mirror.node_count() == 0);
+  CHECK(sums() == std::pair<std::uint64_t, std::uint64_t>(0, 0));
+
+  // A damaged recording announces nodes, and clears them again.
+  take(Operation::insert, {added(node(1, 3), 0), added(node(2, 3), 1)});
+  take(Operation::insert, {cleared, added(node(1, 3), 0), added(node(2, 3), 1), cleared, added(node(1, 3), 2)});
+  CHECK(mirror.node_count() == 1);
+  CHECK(mirror.node(1).parent == 0);
+  CHECK(mirror.find(static_cast<std::uint64_t>(node(2, 3))) == nullptr);
+  CHECK(sums() == std::pair<std::uint64_t, std::uint64_t>(4, 0));
+}
+
 TEST_CASE("mirror: a request that names the node of its match is a use of it and of those above, without a lock") {
   const auto engine = engine_of(yaml(kFull, "default", "token", "{ heap: { events: 262144 } }"));
   const auto node = [](std::uint64_t number) { return NodeId{std::uint64_t{1} << 32 | number}; };

@@ -95,18 +95,25 @@ struct Model {
   }
   void check() const {
     REQUIRE(tree.size() == parent.size());
-    CHECK(tree.movable() == parent.size() - held({}).size());
-    CHECK(tree.sizes(0).protected_ == pins.size() * kPage);
-    CHECK(tree.sizes(0).evictable == (parent.size() - pins.size()) * kPage);
+    const std::size_t held = this->held({}).size();
+    CHECK(tree.movable() == parent.size() - held);
+    CHECK(tree.sizes(0).protected_ == held * kPage);
+    CHECK(tree.sizes(0).evictable == (parent.size() - held) * kPage);
     struct Parents final : NodeVisitor {
       void node(const NodeView& node) override {
         CHECK((node.parent == NodeId::none || before.contains(slot_of(node.parent))));  // parents come first
         before[slot_of(node.facts.id)] = slot_of(node.parent);
+        if (node.locks[0] > 0) locks[slot_of(node.facts.id)] = node.locks[0];
       }
       std::map<Slot, Slot> before;
+      std::map<Slot, std::uint32_t> locks;
     } visited;
     tree.visit(visited);
     CHECK(visited.before == parent);
+    std::map<Slot, std::uint32_t> locks;  // each pin is one of its chunk and of all before it
+    for (const Slot pin : pins)
+      for (const Slot slot : path(pin)) ++locks[slot];
+    CHECK(visited.locks == locks);
   }
 
   Group group;

@@ -199,7 +199,7 @@ struct Relaxed {
   Unused<12> unused_too{};
 };
 
-/// The index was cleared.
+/// The index was cleared. A node that the same commit adds again, with its id, has only changed its place.
 struct Cleared {
   static constexpr std::uint8_t kKind = 17;
   std::uint8_t kind = kKind, group = 0;
