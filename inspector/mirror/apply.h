@@ -2,6 +2,7 @@
 
 #include <canopy/feed/events.h>
 
+#include <unordered_map>
 #include <unordered_set>
 
 #include "mirror_state.h"
@@ -120,9 +121,9 @@ class Apply {
   void lift(MirrorNode& node);
 
   MirrorState& state_;
-  MirrorWatcher* watcher_;                     ///< May be null (no watcher).
-  std::unordered_set<std::uint64_t> staying_;  ///< ids of the nodes that look_ahead() has found
-  std::unordered_set<std::uint64_t> lifted_;   ///< those of them that have no place now
+  MirrorWatcher* watcher_;                                       ///< May be null (no watcher).
+  std::unordered_map<std::uint64_t, event::NodeAdded> staying_;  ///< nodes that look_ahead() has found, by id
+  std::unordered_set<std::uint64_t> lifted_;                     ///< those of them that have no place now
   bool cleared_ = false;
 };
 

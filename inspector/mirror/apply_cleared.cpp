@@ -1,6 +1,6 @@
 // The feed has no event for a node that gets another parent: a writer clears the index and adds all its nodes again, in
-// one commit. Ids are never used twice, so a node of which the commit has both has stayed. It is lifted when the index
-// is cleared, and placed when it is added.
+// one commit. Ids are never used twice, so a node of which the commit has both, with the same length and namespace, has
+// stayed. It is lifted when the index is cleared, and placed when it is added.
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +17,7 @@ void Apply::look_ahead(std::span<const Event> events) {
     cleared = cleared || is<event::Cleared>(event);
     if (!cleared || !is<event::NodeAdded>(event)) continue;
     const auto added = std::bit_cast<event::NodeAdded>(event);
-    if (may_be(added)) staying_.insert(static_cast<std::uint64_t>(added.node));
+    if (may_be(added)) staying_.insert_or_assign(static_cast<std::uint64_t>(added.node), added);
   }
 }
 
@@ -39,7 +39,11 @@ void Apply::lift(MirrorNode& node) {
 void Apply::operator()(const event::Cleared&) {
   settle_nodes();
   cleared_ = true;
-  const bool some_stay = std::ranges::any_of(staying_, [&](std::uint64_t id) { return state_.find(id) != nullptr; });
+  std::erase_if(staying_, [&](const auto& each) {
+    const MirrorNode* const node = state_.find(each.first);
+    return !node || node->length != each.second.length || node->space != each.second.space;
+  });
+  const bool some_stay = !staying_.empty();
   if (!some_stay) state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
     if (staying_.contains(std::as_const(state_.nodes)[slot].id)) return lift(state_.nodes[slot]);

@@ -263,7 +263,7 @@ bool Trial::rematch(Live& live) {
   const std::uint32_t computed = live.request.computed();
   const std::uint64_t had = happened();
   const std::uint32_t gained = ask([&] { return live.request.rematch(); });
-  if (live.admitted) counters_.hit_tokens += gained;
+  if (live.admitted) counters_.hit_tokens += std::min(computed + gained, live.prompt) - std::min(computed, live.prompt);
   else live.found += gained;
   if (faults_ && faults_->lied) return true;
   expect_equal("tokens computed after a rematch", live.request.computed(), computed + gained);
