@@ -30,10 +30,9 @@ void StorageWriter::evict_early() noexcept {
            state_.whole_pages(path.words.size()) / state_.page_size},
           {});
     }
-    device_.tiers[Counter::dropped_tokens_storage] += departures_.forgotten();
     device_.lacked += departures_.lacked();
     departures_.clear();
-    free_the_others();
+    drop_the_others();
     host_.pages().end_operation(Operation::evict);
   }
 }
@@ -220,24 +219,33 @@ std::size_t StorageWriter::seal(const Run& run, Put& put) {
 }
 
 /// Begins the calls of a put for a group. What there is no memory for is refused, as if the storage did not keep it.
-void StorageWriter::send(Put& put, std::size_t group) noexcept try {
-  const std::size_t batch = link_.calls.storage(group).traits().batch;
-  for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
-    const std::size_t end = std::min(i + batch, put.pages[group].size());
-    keys_.clear();
-    sources_.clear();
-    for (std::size_t page = i; page < end; ++page) {
-      keys_.push_back(link_.keys.key(places_[group][page], group));
-      sources_.push_back(host_.images(group).record(put.pages[group][page]));
-    }
-    link_.calls.put(group, put.job, i, link_.space_key(put.space), keys_, sources_, link_.lane_bytes(group, end - i),
-                    link_.config.call_limit_us, link_.now_us);
-    link_.breaker.called();
-    ++put.open;
+void StorageWriter::send(Put& put, std::size_t group) noexcept {
+  std::size_t sent = 0;
+  try {
+    while (sent < put.pages[group].size()) sent = send_some(put, group, sent);
+  } catch (const std::bad_alloc&) {
+    ++device_.lacked;
+    put.refused = true;
+    if (group == 0 && put.lock.length == 0)
+      device_.tiers[Counter::dropped_tokens_storage] += (put.pages[0].size() - sent) * state_.page_size;
   }
-} catch (const std::bad_alloc&) {
-  ++device_.lacked;
-  put.refused = true;
+}
+
+/// Begins one call of a put, from page `first` on. Returns the page with which the next one begins.
+std::size_t StorageWriter::send_some(Put& put, std::size_t group, std::size_t first) {
+  const std::size_t end =
+      std::min<std::size_t>(first + link_.calls.storage(group).traits().batch, put.pages[group].size());
+  keys_.clear();
+  sources_.clear();
+  for (std::size_t page = first; page < end; ++page) {
+    keys_.push_back(link_.keys.key(places_[group][page], group));
+    sources_.push_back(host_.images(group).record(put.pages[group][page]));
+  }
+  link_.calls.put(group, put.job, first, link_.space_key(put.space), keys_, sources_,
+                  link_.lane_bytes(group, end - first), link_.config.call_limit_us, link_.now_us);
+  link_.breaker.called();
+  ++put.open;
+  return end;
 }
 
 void StorageWriter::Dropped::leaving(const Leaving& node) {
@@ -251,13 +259,14 @@ void StorageWriter::Dropped::leaving(const Leaving& node) {
   }
 }
 
-/// Frees the evicted pages that are not put.
-void StorageWriter::free_the_others() {
+/// Frees the evicted pages that are not put, and counts them as dropped.
+void StorageWriter::drop_the_others() {
   state_.counters.evicted_tokens += evicted_[0].size() * state_.page_size;
   for (std::size_t g = 0; g < link_.groups(); ++g) {
     std::erase_if(evicted_[g], [&](Page page) { return !left_[g][page]; });
     host_.pages().free(g, evicted_[g], "an eviction for the storage");
   }
+  device_.tiers[Counter::dropped_tokens_storage] += evicted_[0].size() * state_.page_size;
 }
 
 /// Processes the end of a call. Returns true if the put is over.

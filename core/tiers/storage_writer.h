@@ -82,10 +82,11 @@ class StorageWriter {
   bool takes(const Run& run, std::size_t group, std::size_t page, const Lock& lock) const;
   std::size_t within_budget(const Run& run, std::size_t pages);
   void send(Put& put, std::size_t group) noexcept;
+  std::size_t send_some(Put& put, std::size_t group, std::size_t first);
   bool is_stored(const GroupPages& pages, std::size_t group, std::size_t page) const;
   bool take_memory();
   void mark(std::size_t group, std::span<const Page> pages);
-  void free_the_others();
+  void drop_the_others();
   bool ended(Put& put, const StorageCall& call, const CallEnd& end);
 
   StorageLink& link_;

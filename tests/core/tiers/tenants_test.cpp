@@ -165,5 +165,6 @@ TEST_CASE("tenants: of a page of a path a budget counts the tokens once, whateve
   engine->turn(4);
   for (const ByHand* storage : ByHand::of_groups) CHECK(storage->kept.size() == 4);
   CHECK(engine->tenants()[1].refused_puts == 24);
+  CHECK(engine->tiers().counters()[Counter::dropped_tokens_storage] == 24);
   check_settled(*engine);
 }
