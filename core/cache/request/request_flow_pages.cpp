@@ -186,6 +186,7 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   request.inserted = inserted.lock.length;
   pages_.digest().take(Digest::Step::commit, request.id, inserted.had, inserted.lock.length);
   const bool deeper = inserted.lock.length / state_.page_size > before;
+  const auto replaced = static_cast<std::uint32_t>(deeper ? inserted.spare[0].size() * state_.page_size : 0);
   pages_.take_evicted(inserted.evicted, "commit");
   if (deeper) transfer_to_index(request, inserted, brought);
   // Behind the lock of the insert, and before those of promises and the end of an eviction for a ceiling.
@@ -194,7 +195,7 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   if (TierListener* tier = pages_.tier(); tier && deeper && !request.fetches)
     tier->inserted({request.space, words.first(inserted.lock.length + state_.overlap)}, request.lock, request.priority);
   pages_.keep_ceiling(request.space);
-  return deeper ? inserted.had - static_cast<std::uint32_t>(before) * state_.page_size : 0;
+  return replaced;
 }
 
 /// Transfers the pages up to the new lock's depth to the index.

@@ -247,6 +247,23 @@ TEST_CASE("dedup: a request whose prefix another inserted first reads the other'
   check_settled(*engine);
 }
 
+TEST_CASE("dedup: an index that keeps a block computed twice replaces no page of the row") {
+  const auto engine = engine_of(kSmall, {"index=hash_chain"});
+  const auto prompt = tokens(1, 12);
+  Request fast = engine->begin(arrival(prompt));
+  Request slow = engine->begin(arrival(prompt));
+  REQUIRE(fast.reserve(12));
+  REQUIRE(slow.reserve(12));
+  const std::vector<Page> own(slow.row().begin(), slow.row().end());
+  fast.commit(12);
+  CHECK(slow.commit(12) == 0);
+  CHECK(std::equal(slow.row().begin(), slow.row().end(), own.begin(), own.end()));
+  CHECK(engine->counters().repointed_pages == 0);
+  fast.finish(12);
+  slow.finish(12);
+  check_settled(*engine);
+}
+
 TEST_CASE("rematch: a request takes over what another one committed while it waited for its next step") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 18);
