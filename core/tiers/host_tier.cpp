@@ -28,6 +28,11 @@ HostTier::HostTier(CacheState& device, HostTierConfig config)
   state_.ledger.report_to(device.ledger, "host tier: ");
 }
 
+HostTier::~HostTier() {
+  for (std::size_t g = 0; g < images_.size(); ++g)
+    if (images_[g].image_bytes() > 0) store(g).settled();
+}
+
 void HostTier::open(std::uint64_t header_bytes) {
   for (std::size_t g = 0; g < device_.pools.size(); ++g) {
     StorePort* const store = device_.pools[g].store_port();

@@ -31,6 +31,9 @@ class HostTier final : public TierListener {
  public:
   /// REQUIRES: `device`, the state above, outlives this object. Fill state() and call open() before anything else.
   HostTier(CacheState& device, HostTierConfig config);
+  /// Waits for the stores: until then the images are theirs.
+  ~HostTier();
+  HostTier(const HostTier&) = delete;
 
   /// Returns the state of this tier: its index, pools, ledger and counters. It has no requests.
   CacheState& state() { return state_; }

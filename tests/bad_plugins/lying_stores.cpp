@@ -144,6 +144,23 @@ struct NeverLoads final : Plain {
   const char* sync() override { return std::exchange(queued_, 0) > 0 ? "its queue is broken" : nullptr; }
 };
 
+/// Makes its copies behind its calls, at the latest when it is destroyed, as a device does.
+struct SavesLate final : Plain {
+  using Plain::Plain;
+  ~SavesLate() { SavesLate::sync(); }
+  std::uint64_t begin_save(std::span<const Page>, std::span<std::byte* const> images) override {
+    images_.insert(images_.end(), images.begin(), images.end());
+    return ++queued_;
+  }
+  const char* sync() override {
+    for (std::byte* const image : std::exchange(images_, {})) *image = std::byte{1};
+    return nullptr;
+  }
+
+ private:
+  std::vector<std::byte*> images_;
+};
+
 template <class T>
 constexpr CanopyComponent store(const char* name) {
   return canopy::provide<canopy::KVStore, T>(name, "lies, but for the plain one");
@@ -162,4 +179,5 @@ CANOPY_PLUGIN("1.0.0", store<Plain>("plain_store"), store<Shaped<no_streams>>("n
               store<FailsToSync>("fails_to_sync"), store<ThrowsInCopy>("throws_in_copy"),
               store<NeverCopies>("never_copies"), store<ThrowsInSave>("throws_in_save"),
               store<NeverSaves>("never_saves"), store<HasNoRoomToLoad>("has_no_room_to_load"),
-              store<ThrowsInLoad>("throws_in_load"), store<NeverLoads>("never_loads"));
+              store<ThrowsInLoad>("throws_in_load"), store<NeverLoads>("never_loads"),
+              store<SavesLate>("saves_late"));

@@ -358,6 +358,14 @@ TEST_CASE("what a store could not copy is in no tier") {
   }
 }
 
+TEST_CASE("an engine that ends leaves a store the images of its copies until they are done") {
+  const auto made = engine_with({"store=saves_late", "tiers.host.capacity=80000"});
+  REQUIRE_MESSAGE(made, (made ? "" : made.error().text));
+  leave(**made, tokens(1, 161));
+  (*made)->make_free(0, 2'500);
+  CHECK((*made)->tiers().next_end_us() != kUnlimited);  // a copy is pending at the end
+}
+
 TEST_CASE("a policy that throws is replaced by lru and named and the run goes on") {
   const auto lru = engine_with({"groups.full.eviction=lru"});
   REQUIRE(lru);
