@@ -139,11 +139,20 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
   if (ask([&] { return live.request.reserve(until, early); })) return admit(live), true;
   refused_ = true;
   ++reached_.refused;
-  if (happened() != had || asks_again) return false;
+  if (happened() != had) return false;
+  must_have_tried(live, until);
+  if (asks_again) return false;
   for (std::size_t g = 0; g < engine_->groups(); ++g)
     expect_equal("free pages after a refusal", may_have(g), before[g]);
   must_not_fit(live, until, early);
   return false;
+}
+
+/// Checks that the first group got memory for pages if it had none: a pool without pages tries each time.
+void Trial::must_have_tried(const Live& live, std::uint64_t tokens) const {
+  const PoolView pool = engine_->pool(0);
+  if (draining() || pool.offered() > 0 || pool.needs().row_length(tokens) <= live.request.row(0).size()) return;
+  disagree("a reservation of {} tokens left group {} without a page, and no memory was refused", tokens, pool.group());
 }
 
 /// Checks that some group has fewer pages than a reservation needs, counting all that can be evicted or obtained from
