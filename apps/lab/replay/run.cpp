@@ -109,11 +109,14 @@ void Run::report_tier() {
   report.inserts_cut_short += use.inserts_cut_short;
   const std::uint64_t dropped = host.counters[Counter::dropped_tokens_storage];
   const std::uint64_t written = host.counters[Counter::written_tokens_storage];
+  const std::vector<TenantUse> tenants = engine.tenants();
+  const bool by_budget = std::ranges::any_of(tenants, [](const TenantUse& of) { return of.refused_puts > 0; });
   if (dropped > written / 9)  // more than a tenth of what left the host tier
     report.notes.push_back(
-        fmt::format("{:.0f} % of what left the host tier was not written to the storage, because its room was needed "
+        fmt::format("{:.0f} % of what left the host tier was not written to the storage, because {}its room was needed "
                     "before: a larger host tier, a faster storage or requests at the pace of a server (--pace) help",
-                    100 * static_cast<double>(dropped) / static_cast<double>(dropped + written)));
+                    100 * static_cast<double>(dropped) / static_cast<double>(dropped + written),
+                    by_budget ? "a tenant's budget of puts was spent, or " : ""));
 }
 
 void Run::turn(std::uint64_t now_us) {

@@ -67,7 +67,7 @@ class RequestFlow {
   void append(RequestState& request, std::span<const Token> tokens);
   bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
   void advance(RequestState& request, std::uint32_t tokens);
-  /// Returns the number of tokens for which the row of the first group now names pages of the index.
+  /// Returns the number of tokens whose pages in the first group's row were replaced by the index's.
   std::uint32_t commit(RequestState& request, std::uint32_t tokens);
   std::uint32_t rematch(RequestState& request);
   void retract(RequestState& request);

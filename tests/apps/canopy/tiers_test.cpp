@@ -84,6 +84,9 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
   REQUIRE(good.value("notes", nlohmann::json::array()).size() == 1);
   CHECK_MESSAGE(has(good["notes"][0], "was not written to the storage, because its room was needed before"), good);
   CHECK_FALSE(run("sim_storage.linger=2 --set tiers.storage.write=through" + simulated).contains("notes"));
+  const auto spent = run("sim_storage.linger=2 --set 'tenants={\"*\": { puts: 1000 }}'" + simulated);
+  REQUIRE(spent.value("notes", nlohmann::json::array()).size() == 1);
+  CHECK_MESSAGE(has(spent["notes"][0], "because a tenant's budget of puts was spent, or its room was needed"), spent);
 
   // In real time the storage ends its calls when it likes; what is found is right all the same.
   const std::string faults =

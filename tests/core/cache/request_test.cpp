@@ -229,39 +229,25 @@ TEST_CASE("eviction frees exactly what is missing, in whole nodes") {
   check_settled(*engine);
 }
 
-TEST_CASE("dedup: a request whose prefix another inserted first reads the other's pages from then on") {
-  const auto engine = engine_of(kSmall);
-  const auto prompt = tokens(1, 12);
-  Request fast = engine->begin(arrival(prompt));
-  Request slow = engine->begin(arrival(prompt));
-  REQUIRE(fast.reserve(12));
-  REQUIRE(slow.reserve(12));
-  const std::vector<Page> own(slow.row().begin(), slow.row().end());
-  CHECK(fast.commit(12) == 0);
-  CHECK(slow.commit(12) == 12);
-  CHECK(std::equal(slow.row().begin(), slow.row().end(), fast.row().begin(), fast.row().end()));
-  for (const Page page : own) CHECK_FALSE(engine->pool(0).is_out(page));
-  CHECK(engine->counters().repointed_pages == 3);
-  fast.finish(12);
-  slow.finish(12);
-  check_settled(*engine);
-}
-
-TEST_CASE("dedup: an index that keeps a block computed twice replaces no page of the row") {
-  const auto engine = engine_of(kSmall, {"index=hash_chain"});
-  const auto prompt = tokens(1, 12);
-  Request fast = engine->begin(arrival(prompt));
-  Request slow = engine->begin(arrival(prompt));
-  REQUIRE(fast.reserve(12));
-  REQUIRE(slow.reserve(12));
-  const std::vector<Page> own(slow.row().begin(), slow.row().end());
-  fast.commit(12);
-  CHECK(slow.commit(12) == 0);
-  CHECK(std::equal(slow.row().begin(), slow.row().end(), own.begin(), own.end()));
-  CHECK(engine->counters().repointed_pages == 0);
-  fast.finish(12);
-  slow.finish(12);
-  check_settled(*engine);
+TEST_CASE("dedup: a request whose prefix another inserted first reads the other's pages, unless the index keeps both") {
+  for (const bool keeps_both : {false, true}) {
+    CAPTURE(keeps_both);
+    const auto engine = engine_of(kSmall, {keeps_both ? "index=hash_chain" : "index=radix"});
+    const auto prompt = tokens(1, 12);
+    Request fast = engine->begin(arrival(prompt));
+    Request slow = engine->begin(arrival(prompt));
+    REQUIRE(fast.reserve(12));
+    REQUIRE(slow.reserve(12));
+    const std::vector<Page> own(slow.row().begin(), slow.row().end());
+    CHECK(fast.commit(12) == 0);
+    CHECK(slow.commit(12) == (keeps_both ? 0 : 12));
+    CHECK(std::ranges::equal(slow.row(), keeps_both ? std::span<const Page>(own) : fast.row()));
+    for (const Page page : own) CHECK(engine->pool(0).is_out(page) == keeps_both);
+    CHECK(engine->counters().repointed_pages == (keeps_both ? 0 : 3));
+    fast.finish(12);
+    slow.finish(12);
+    check_settled(*engine);
+  }
 }
 
 TEST_CASE("rematch: a request takes over what another one committed while it waited for its next step") {

@@ -126,7 +126,8 @@ class Trial {
   Live* find(std::string_view name);
   NamespaceId space_of(std::uint32_t number);
   std::uint64_t may_have(std::size_t group) const;
-  void must_have_tried(const Live& live, std::uint64_t tokens) const;
+  std::size_t missing_pages(const Live& live, std::size_t group, std::uint64_t tokens, std::uint64_t soon) const;
+  void must_have_tried(const Live& live, std::uint64_t tokens, std::uint64_t soon) const;
   void must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const;
   bool draining() const;
   /// Returns true if a component may have failed since `happened`, so that less can be expected.

@@ -140,7 +140,7 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
   refused_ = true;
   ++reached_.refused;
   if (happened() != had) return false;
-  must_have_tried(live, until);
+  must_have_tried(live, until, early);
   if (asks_again) return false;
   for (std::size_t g = 0; g < engine_->groups(); ++g)
     expect_equal("free pages after a refusal", may_have(g), before[g]);
@@ -148,10 +148,18 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
   return false;
 }
 
+/// Returns the pages of a group that a request needs for a reservation, besides those that it has.
+std::size_t Trial::missing_pages(const Live& live, std::size_t group, std::uint64_t tokens, std::uint64_t soon) const {
+  const PageNeeds& needs = engine_->pool(group).needs();
+  const std::size_t length = live.request.row(group).size();
+  const std::size_t wanted = needs.row_length(needs.whole_path() ? tokens : std::min(tokens, soon));
+  return wanted <= length ? 0 : needs.count(length, wanted);
+}
+
 /// Checks that the first group got memory for pages if it had none: a pool without pages tries each time.
-void Trial::must_have_tried(const Live& live, std::uint64_t tokens) const {
+void Trial::must_have_tried(const Live& live, std::uint64_t tokens, std::uint64_t soon) const {
   const PoolView pool = engine_->pool(0);
-  if (draining() || pool.offered() > 0 || pool.needs().row_length(tokens) <= live.request.row(0).size()) return;
+  if (draining() || pool.offered() > 0 || missing_pages(live, 0, tokens, soon) == 0) return;
   disagree("a reservation of {} tokens left group {} without a page, and no memory was refused", tokens, pool.group());
 }
 
@@ -161,11 +169,9 @@ void Trial::must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t s
   if (draining()) return;  // pages evicted from a draining segment are not free afterwards
   for (std::size_t g = 0; g < engine_->groups(); ++g) {
     if (engine_->pool(g).offered() > limits_[g]) return;  // nor are those that the allocator had no memory to withdraw
-    const PageNeeds& needs = engine_->pool(g).needs();
-    const std::size_t length = live.request.row(g).size();
-    const std::size_t wanted = needs.row_length(needs.whole_path() ? tokens : std::min(tokens, soon));
-    if (wanted <= length) continue;
-    if (needs.count(length, wanted) > may_have(g) + engine_->index().sizes(g).evictable / engine_->page_size()) return;
+    if (missing_pages(live, g, tokens, soon) >
+        may_have(g) + engine_->index().sizes(g).evictable / engine_->page_size())
+      return;
   }
   disagree("a reservation of {} tokens was refused although every group has the pages", tokens);
 }

@@ -391,6 +391,31 @@ TEST_CASE("refused memory: a lower limit is reached later, and no page of the in
   }
 }
 
+TEST_CASE("refused memory: what leaves the host tier early is written, not kept or dropped") {
+  std::uint64_t most_dropped = 0;
+  long refused = 1;
+  for (long run = 0; refused > 0 || run % kMostInARow != 0; ++run) {
+    CAPTURE(run);
+    const auto engine = stored_engine({"tiers.storage.in={ by_hand: { at_once: true } }"});
+    leave(*engine, tokens(100, 41));
+    engine->make_free(0, 16);
+    RefusedMemory::refuse(run / kMostInARow, run % kMostInARow + 1);
+    std::uint64_t now = 0;
+    for (int turns = 0; turns < 3; ++turns) try {
+        engine->turn(++now);
+      } catch (const std::bad_alloc&) {  // it goes on in the next one
+      }
+    refused = RefusedMemory::stop();
+    for (int turns = 0; turns < 4; ++turns) engine->turn(++now);
+    const CounterValues counters = engine->tiers().counters();
+    const std::uint64_t dropped = counters[Counter::dropped_tokens_storage];
+    CHECK(counters[Counter::written_tokens_storage] + counters[Counter::unkept_tokens_storage] + dropped ==
+          state_of(*engine).below->counters.evicted_tokens);
+    most_dropped = std::max(most_dropped, dropped);
+  }
+  CHECK(most_dropped > 0);
+}
+
 TEST_CASE("refused memory: an audit that cannot walk the index calls no page ownerless") {
   for (const char* const index : {"radix", "hash_chain"}) {
     const auto engine = engine_of(kSmall, {std::string("index=") + index});
